@@ -6,7 +6,7 @@
  *
  * What recording has taken so far follows from that and from how long each kind of it was in force. It is a debt where it
  * is more than the limit allows for the time that has gone by, else a credit. A frame is spent on recording if there is
- * credit for the whole of it. So the limit holds at each moment, but for what the first measurement takes: it is paid back.
+ * credit for the whole of it. So what the first measurement takes is paid back, and then the limit holds at each moment.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -20,10 +20,11 @@
 #define REMEMBERED 256 /* differences */
 #define LEAST 8 /* before there are so many, all frames are measured; then … */
 #define SURE 128 /* … until there are so many, or they take more than the limit allows for … */
-#define BEGIN_S 3 /* … so long */
-#define MEASURED_UNSURE 250 /* of a thousand frames are measured until then … */
+#define BEGIN_S 2 /* … so long */
+#define MEASURED_UNSURE 120 /* of a thousand frames are measured until then … */
 #define MEASURED 60 /* … and later */
-#define FORGOTTEN 256 /* frames after which a time counts 1/e */
+#define FORGOTTEN 1024 /* frames after which a time counts 1/e */
+#define USED 0.9 /* of what recording may take */
 #define WORTH 0.75 /* without probes and stacks has to take less than so much of what all takes */
 
 /* One block: calls in a number of cycles, by kind; sums of threads. */
@@ -207,12 +208,6 @@ static double credit(void)
 	return limit() * (all - taken) - taken;
 }
 
-/* What a frame takes beyond what it brings by itself. */
-static double takes(double part)
-{
-	return cycles((double)SPY_COST_FRAME_NS) * (part - limit() * (1 - part));
-}
-
 /* Is the measurement at the begin to go on? */
 static bool begins(void)
 {
@@ -224,28 +219,55 @@ static bool begins(void)
 	return !begun;
 }
 
-static bool is_to_measure(const struct spy_cost_frame *frame)
+/* So many of a thousand frames are measured: less where that alone would take half of what may be. */
+static unsigned int measured_per_mille(void)
 {
 	/* Two windows of three are recorded. */
 	double part = share[SPY_COST_ALL] * 2 / 3 * (double)SPY_COST_BLOCKS_NS /
 		      (double)SPY_COST_FRAME_NS;
-	unsigned int per_mille = over[SPY_COST_COUNTING].n < SURE ? MEASURED_UNSURE : MEASURED;
+	unsigned int n = over[SPY_COST_COUNTING].n < SURE ? MEASURED_UNSURE : MEASURED;
 
-	return frame->random % 1000 < per_mille && credit() >= takes(part);
+	while (n > 1 && part * n / 1000 > limit() / 2)
+		n /= 2;
+	return n;
 }
 
-/* What the parts of the frame that are not measured are spent on. By chance more credit is waited for than a frame takes: a
- * program that goes round in step with frames shall not show the same part of a round each time. */
+/* Is there credit for a frame of which such a part is the recorder's? Or does it bring more than it takes? */
+static bool has_credit_for(double part)
+{
+	double takes = cycles((double)SPY_COST_FRAME_NS) * (part - limit() * (1 - part));
+
+	return takes <= 0 || credit() >= takes;
+}
+
+/* The part of the time that recording may take, beside what is measured: a bit less than the limit, so that there is credit
+ * when a frame is drawn, nearly always, once the begin is paid back. */
+static double may(void)
+{
+	double measured = measured_per_mille() * share[SPY_COST_ALL] * 2 / 3 / 1000;
+
+	return USED * at_least_0(limit() / (1 + limit()) - measured);
+}
+
+/* What the parts of the frame that are not measured are spent on. Multiples of the golden ratio are spread evenly, and are
+ * the same in all processes: of those that wait for each other, one that records in fewer frames than another one does so in
+ * frames in which that one does, too. */
 static enum spy_cost_kind besides(const struct spy_cost_frame *frame)
 {
-	double wait = 1 + (double)((frame->random >> 24) % 1024) / 1024, has = credit();
-	double all = takes(share[SPY_COST_ALL]), lean = takes(share[SPY_COST_LEAN]);
+	double drawn = (double)(frame->number * 0x9e3779b97f4a7c15ull >> 11) / (double)(1ull << 53);
+	double all = share[SPY_COST_ALL], lean = share[SPY_COST_LEAN], part = may();
+	bool has_lean = lean < WORTH * all;
 
-	if (all <= 0 || has >= all * wait)
+	if (all <= limit() / (1 + limit()))
 		return SPY_COST_ALL;
-	if (share[SPY_COST_LEAN] < WORTH * share[SPY_COST_ALL] && (lean <= 0 || has >= lean * wait))
-		return SPY_COST_LEAN;
-	return SPY_COST_COUNTING;
+	if (has_lean && part < lean)
+		return lean * drawn <= part && has_credit_for(lean) ? SPY_COST_LEAN
+								    : SPY_COST_COUNTING;
+	if (!has_lean)
+		lean = 0;
+	if ((all - lean) * drawn <= part - lean && has_credit_for(all))
+		return SPY_COST_ALL;
+	return has_lean && has_credit_for(lean) ? SPY_COST_LEAN : SPY_COST_COUNTING;
 }
 
 struct spy_control_decision spy_control_decide(const struct spy_cost_frame *frame)
@@ -254,7 +276,8 @@ struct spy_control_decision spy_control_decide(const struct spy_cost_frame *fram
 
 	evaluate((frame->number - 1) * SPY_COST_BLOCKS_MOST);
 	estimate();
-	decision.measured = begins() || is_to_measure(frame);
+	decision.measured = begins() || (frame->random % 1000 < measured_per_mille() &&
+					 has_credit_for(share[SPY_COST_ALL] * 2 / 3));
 	decision.kind = besides(frame);
 	for (int kind = 0; kind < SPY_COST_KINDS; kind++)
 		spent[kind] -= spent[kind] / FORGOTTEN;
