@@ -106,14 +106,15 @@ void spy_parts_tell_begin(void)
 {
 	uint32_t number = atomic_load(&spy_session->part);
 	struct spy_rec_part record = describe(SPY_PART_BEGIN, number);
-	struct spy_rec_window window;
+	struct spy_rec_window windows[2];
+	int n = spy_window_describe(windows);
 	struct spy_rec_clock clock = {.head.event = SPY_EV_CLOCK};
 	struct spy_clock_pair now;
 
 	spy_session_put(&record, sizeof(record));
 	spy_standing_tell();
-	if (spy_window_describe(&window))
-		spy_session_put(&window, sizeof(window));
+	for (int i = 0; i < n; i++)
+		spy_session_put(&windows[i], sizeof(windows[i]));
 	record.state = SPY_PART_TOLD;
 	spy_session_put(&record, sizeof(record));
 	spy_clock_read_pair(&now);
@@ -210,7 +211,7 @@ static uint64_t turn(uint32_t number, uint32_t suffix)
 		last->calls = calls - parts()->calls;
 	finish(number, suffix, calls - parts()->calls, now);
 	parts()->calls = calls;
-	parts()->windows = spy_session->board->windows;
+	parts()->windows = spy_board_see(spy_session->board->windows);
 	/* All of slot 0 stays: it moves on now, and tells what the part begins with. */
 	spy_session_turn();
 	return lost;
@@ -299,7 +300,8 @@ static bool is_due(uint64_t now)
 		return true;
 	/* Where nothing is recorded, nothing is to be put away. */
 	return now >= atomic_load(&parts()->due) &&
-	       (spy_window_is_open() || spy_session->board->windows != parts()->windows);
+	       (spy_window_is_open() ||
+		spy_board_see(spy_session->board->windows) != parts()->windows);
 }
 
 #define RETRY_NS 100000000

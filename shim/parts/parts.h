@@ -36,7 +36,7 @@ struct spy_parts {
 	_Atomic bool busy; /* a thread ends the part, or the process ends */
 	_Atomic uint64_t due; /* when the part ends by its age; UINT64_MAX: not */
 	uint64_t calls; /* records of them in the parts before */
-	uint32_t windows; /* that had been opened when the part began */
+	_Atomic uint32_t windows; /* that had been opened when the part began */
 	uint64_t lost; /* board->lost of the parts before */
 	_Atomic uint64_t finished_bytes;
 	_Atomic uint32_t oldest, next; /* numbers: [oldest, next) are in `finished` */

@@ -269,16 +269,18 @@ bool spy_window_is_planned(void)
 	return plan.dormant || plan.duration_ns;
 }
 
-bool spy_window_describe(struct spy_rec_window *record)
+int spy_window_describe(struct spy_rec_window records[2])
 {
-	bool open = spy_window_is_open();
+	static const char why[] = "a part of the recording begins";
+	int n = 0;
 
-	if (!windows && open)
-		return false;
-	*record = (struct spy_rec_window){.head.event = SPY_EV_WINDOW};
-	fill(record, open ? SPY_WINDOW_OPEN : SPY_WINDOW_CLOSED, atomic_load(&since),
-	     "a part of the recording begins");
-	return true;
+	records[0] = records[1] = (struct spy_rec_window){.head.event = SPY_EV_WINDOW};
+	if (windows || !opened)
+		fill(&records[n++], opened ? SPY_WINDOW_OPEN : SPY_WINDOW_CLOSED,
+		     atomic_load(&since), why);
+	if (counting)
+		fill(&records[n++], SPY_WINDOW_COUNTING, atomic_load(&since), why);
+	return n;
 }
 
 /* ---- what is due ------------------------------------------------------------------------------ */

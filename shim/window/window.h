@@ -63,9 +63,9 @@ void spy_window_init(void);
 /* A session has begun, of a program that was loaded at `loaded` (cycles): its first records. */
 void spy_window_begin(uint64_t loaded);
 
-/* What a part of the recording begins with: the state now. False: there has been no window but one. */
+/* What a part of the recording begins with: the state now, in so many records. 0: there has been no window but one. */
 struct spy_rec_window;
-bool spy_window_describe(struct spy_rec_window *record);
+int spy_window_describe(struct spy_rec_window records[2]);
 
 /* Opens or closes; nothing happens if it is so already. why: a few words. Slow; on any stack. */
 void spy_window_open(const char *why);
