@@ -175,8 +175,9 @@ static void sleep_on_own_stack(void *data)
 	struct spy_thread *thread = data;
 
 	in_here = true;
-	if (spy_thread_counts_late(thread))
-		spy_thread_wake(thread); /* of what was before, all is written down */
+	/* Of what was before, all is written down. */
+	if (spy_thread_counts_late(thread) || spy_thread_missed_counting(thread))
+		spy_thread_wake(thread);
 	spy_thread_sleep(thread);
 	in_here = false;
 }
@@ -187,7 +188,7 @@ bool spy_thread_look(struct spy_thread *thread)
 
 	if (in_here || spy_own_stack_is_narrow())
 		return false;
-	if (!thread->asleep || spy_thread_counts_late(thread))
+	if (!thread->asleep || spy_thread_counts_late(thread) || spy_thread_missed_counting(thread))
 		spy_own_stack_run(sleep_on_own_stack, thread);
 	if (spy_window_has_time() || spy_window_is_asked() || spy_parts_have_time()) {
 		now = spy_clock();

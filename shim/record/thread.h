@@ -256,6 +256,12 @@ static inline bool spy_thread_counts_late(const struct spy_thread *thread)
 	return thread->counts_turn && thread->counts_turn != spy_window_turn();
 }
 
+/* Is it asleep since before the cost window in which calls are counted, and does not count its own? */
+static inline bool spy_thread_missed_counting(const struct spy_thread *thread)
+{
+	return thread->asleep && !thread->counts_turn && spy_window_is_counting();
+}
+
 /* thread.c: a thread without calls in progress records nothing from here on; and it does again. Owner only. */
 void spy_thread_sleep(struct spy_thread *thread);
 void spy_thread_wake(struct spy_thread *thread);
