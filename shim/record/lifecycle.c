@@ -338,18 +338,20 @@ static void count_unbacked_page(const struct spy_thread *thread)
 
 static void close_with_a_line(void)
 {
-	uint64_t calls = 0, pageable = 0, lost = 0;
+	uint64_t calls = 0, pageable = 0, lost = 0, not_written = 0;
 
 	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++) {
 		const struct spy_slot_page *page = spy_session->threads[slot].page;
 
 		count_unbacked_page(&spy_session->threads[slot]);
+		not_written += spy_cost_not_written(&spy_session->threads[slot]);
 
 		/* their threads may still count */
 		calls += __atomic_load_n(&page->calls, __ATOMIC_RELAXED);
 		pageable += __atomic_load_n(&page->pageable, __ATOMIC_RELAXED);
 		lost += __atomic_load_n(&page->lost, __ATOMIC_RELAXED);
 	}
+	__atomic_fetch_add(&spy_session->board->lost, not_written, __ATOMIC_RELAXED);
 	lost += spy_session->parts.lost;
 	lost += __atomic_add_fetch(&spy_session->board->lost, spy_session_take_lost(),
 				   __ATOMIC_RELAXED);
@@ -394,6 +396,7 @@ static void complete_trace(void)
 		spy_thread_wake(spy_self);
 	if (spy_self->page && !spy_self->depth && !spy_self->asleep)
 		spy_thread_flush_counts(spy_self);
+	spy_cost_write_others();
 	if (spy_lock_given_up)
 		spy_note(SPY_NOTE_OTHER,
 			 "a lock of cudaspy's was not to be had %llu times: what was to "

@@ -19,6 +19,7 @@
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/sched.h"
+#include "record/board.h"
 #include "record/session.h"
 #include "record/thread.h"
 #include "window/control.h"
@@ -382,8 +383,70 @@ static void write_down(struct spy_thread *thread, uint64_t end)
 		}
 		spy_thread_commit(thread, sizeof(*record));
 	} while (counted);
+	/* No room: they are lost. */
+	if (counted && thread->page)
+		__atomic_store_n(&thread->page->lost, thread->page->lost + counted,
+				 __ATOMIC_RELAXED);
 	if (thread->counts_turn)
 		memset(calls, 0, sizeof(thread->counts.calls));
+}
+
+/* Its owner may count still. A record's worth, from *fn on. */
+__attribute__((no_sanitize("thread"))) static void
+take_counted(struct spy_thread *thread, uint32_t *fn, struct spy_rec_cost *record)
+{
+	for (; *fn < SPY_FN_COUNT && record->n < SPY_COST_FUNCTIONS; ++*fn) {
+		uint32_t calls =
+			__atomic_exchange_n(&thread->counts.calls[*fn], 0, __ATOMIC_RELAXED);
+
+		if (!calls)
+			continue;
+		record->fn[record->n] = (uint16_t)*fn;
+		record->count[record->n++] = calls;
+		record->calls += calls;
+	}
+}
+
+/* Of no window: nobody knows when they end. */
+static void write_counted(struct spy_rec_cost *record)
+{
+	struct spy_rec_cost *place = spy_session_append(SPY_EV_COST, sizeof(*place));
+
+	if (!place) {
+		__atomic_fetch_add(&spy_session->board->lost, record->calls, __ATOMIC_RELAXED);
+		return;
+	}
+	record->head = place->head;
+	record->begin = record->end = place->head.time;
+	*place = *record;
+	spy_session_commit(sizeof(*place));
+}
+
+__attribute__((no_sanitize("thread"))) void spy_cost_write_others(void)
+{
+	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++) {
+		struct spy_thread *thread = &spy_session->threads[slot];
+		uint32_t fn = 0;
+
+		while (fn < SPY_FN_COUNT && thread != spy_self && thread->counts_turn) {
+			struct spy_rec_cost record = {.kind = SPY_COST_COUNTING};
+
+			take_counted(thread, &fn, &record);
+			if (record.n)
+				write_counted(&record);
+		}
+	}
+}
+
+/* Its owner may count still. */
+__attribute__((no_sanitize("thread"))) uint64_t
+spy_cost_not_written(const struct spy_thread *thread)
+{
+	uint64_t calls = 0;
+
+	for (uint32_t i = 0; i < SPY_FN_COUNT && thread->counts_turn; i++)
+		calls += thread->counts.calls[i];
+	return calls;
 }
 
 void spy_cost_sleep(struct spy_thread *thread, uint64_t now)

@@ -72,6 +72,12 @@ void spy_cost_notice(struct spy_thread *thread, uint64_t now);
 void spy_cost_sleep(struct spy_thread *thread, uint64_t now);
 void spy_cost_wake(struct spy_thread *thread);
 
+/* The process ends, and other threads have not: writes down what they have counted. */
+void spy_cost_write_others(void);
+
+/* The same, of what is not written: so many calls it has counted that it has written down nowhere. */
+uint64_t spy_cost_not_written(const struct spy_thread *thread);
+
 /* A thread begins; behind spy_thread_sleep's work, if it begins asleep. */
 void spy_cost_begin_thread(struct spy_thread *thread);
 

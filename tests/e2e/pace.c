@@ -1,16 +1,22 @@
 /*
  * tests/e2e/pace.c: SECONDS THREADS WORK [PHASE_MS]: threads make calls for so long, and between two calls so many rounds
  * of work, always the same: what the recorder takes is missing in the number of calls. With PHASE_MS the work is ten times
- * as much in each second phase of that length. Prints how many calls were made of each function. For test_cost.sh.
+ * as much in each second phase of that length. With PACE_STAY in the environment the threads
+ * are there still when the process ends. Prints how many calls were made of each function. For test_cost.sh.
  */
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "sim_program.h"
 
 enum { BYTES = 256, THREADS_MOST = 64 };
 
 static double seconds;
 static long work, phase_ms;
+static bool stay;
+static _Atomic size_t done;
 static uint64_t copies[THREADS_MOST], sets[THREADS_MOST], gets[THREADS_MOST];
 
 int cudaGetDevice(int *device);
@@ -55,6 +61,9 @@ static void *run(void *number)
 		gets[me]++;
 		OK(cudaStreamSynchronize(stream));
 	}
+	done++;
+	while (stay)
+		pause();
 	return NULL;
 }
 
@@ -69,11 +78,15 @@ int main(int argc, char **argv)
 	seconds = atof(argv[1]);
 	n = (size_t)atoi(argv[2]);
 	work = atol(argv[3]);
+	stay = getenv("PACE_STAY");
 	phase_ms = argc > 4 ? atol(argv[4]) : 0;
 	for (i = 0; i < n && i < THREADS_MOST; i++)
 		pthread_create(&threads[i], NULL, run, (void *)i);
+	while (stay && done < n)
+		usleep(1000);
 	for (i = 0; i < n && i < THREADS_MOST; i++) {
-		pthread_join(threads[i], NULL);
+		if (!stay)
+			pthread_join(threads[i], NULL);
 		all[0] += copies[i];
 		all[1] += sets[i];
 		all[2] += gets[i];
