@@ -21,6 +21,7 @@
 #include "lib/disk.h"
 #include "parts/parts.h"
 #include "process/options.h"
+#include "record/board.h"
 #include "record/session.h"
 #include "record/stream_file.h"
 
@@ -568,7 +569,7 @@ static size_t append_counts(struct spy_thread *thread, const struct left *left, 
 		if (content + sizeof(*record) > left->room)
 			break; /* the rest is counted in the next part */
 		*record = (struct spy_rec_count){.head = {.time = time, .event = SPY_EV_COUNT},
-						 .fn = fn[i],
+						 .fn = spy_board_see(fn[i]),
 						 .tid = thread->tid,
 						 .count = counts[i]};
 		counts[i] = 0;

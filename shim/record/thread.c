@@ -89,6 +89,11 @@ bool spy_thread_next_packet(struct spy_thread *thread)
 	uint64_t now = spy_clock();
 	int error;
 
+	/* It had moved on already when it was called back. */
+	if (!behind && thread->packet && !spy_thread_limit(thread) && make_do(thread)) {
+		set_room(thread);
+		return true;
+	}
 	if (now < thread->retry_at)
 		return behind && make_do(thread);
 	error = spy_stream_make_room(thread);
@@ -152,7 +157,7 @@ void spy_thread_flush_counts(struct spy_thread *thread)
 		record = spy_thread_append(thread, SPY_EV_COUNT, sizeof(*record));
 		if (!record)
 			return; /* they stay on the board */
-		record->fn = fn[i];
+		record->fn = spy_board_see(fn[i]);
 		record->tid = thread->tid;
 		record->count = page->counts[i];
 		page->counts[i] = 0;
@@ -260,7 +265,7 @@ static struct spy_thread *make_slot(void)
 		return NULL;
 	thread->slot = slot;
 	spy_session->slots++;
-	spy_session->board->slots = spy_session->slots;
+	spy_board_show(spy_session->board->slots, spy_session->slots);
 	return thread;
 }
 
