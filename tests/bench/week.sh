@@ -2,14 +2,14 @@
 # tests/bench/week.sh [CALLS] [THREADS] [SPEED]: a week's run in minutes: CALLS recorded calls (default 10^7) by THREADS threads
 # through the recorder, to a CUDA that does nothing, while a clock runs SPEED times as fast as the real one (a library that is
 # preloaded; CUDASPY_CLOCK=monotonic). Parts by size and age, with bounds. Samples memory, descriptors, files and disk; says the
-# largest of each, and what the report has. Part of test_rotate.sh with few calls.
+# largest of each, and what the report has. No cost windows, in which calls are only counted. Part of test_rotate.sh with few calls.
 set -u
 : "${CUDASPY_BUILD:?is to name the build directory}"
 calls=${1:-10000000} threads=${2:-2} speed=${3:-60000}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/cudaspy-week.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 bin=$CUDASPY_BUILD/tests/e2e
-FAKE_MODE=quiet WEEK_SPEED=$speed CUDASPY_OUT=$dir/out CUDASPY_CLOCK=monotonic CUDASPY_NOPROBES=1 CUDASPY_NOSTACKS=1 \
+FAKE_MODE=quiet WEEK_SPEED=$speed CUDASPY_MEASURE_COST=0 CUDASPY_OUT=$dir/out CUDASPY_CLOCK=monotonic CUDASPY_NOPROBES=1 CUDASPY_NOSTACKS=1 \
 	CUDASPY_ROTATE_SIZE=${WEEK_PART:-32} CUDASPY_ROTATE_EVERY=1h CUDASPY_KEEP=${WEEK_KEEP:-256} CUDASPY_KEEP_FOR=3d \
 	LD_LIBRARY_PATH=$bin/fakes LD_PRELOAD="${CUDASPY_FIRST:-} $bin/libweekclock.so $CUDASPY_BUILD/libcudaspy.so" \
 	"$bin/life" load "$threads" $((calls / threads)) >/dev/null 2>"$dir/messages" &
