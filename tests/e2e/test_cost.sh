@@ -58,6 +58,24 @@ expect "copies, recorded and counted" "$(jq '[.calls[], .recording_cost[]] | map
 	"$(awk '{print $2}' output)"
 expect "rows" "$(jq -c '[.recording_cost[].kind] | unique' report.json)" '["all","counting","function","probes","stacks","thread"]'
 
+# --- the same in parts, with threads that are there still when the process ends: each call is in one of the parts ---
+ran "$shim" "CUDASPY_MEASURE_COST=1 CUDASPY_ROTATE_EVERY=50ms PACE_STAY=1" 2 12 20000
+[ "$(traces | wc -l)" -ge 3 ] || fail "in parts: $(traces | wc -l) parts"
+"$tool" report --format=json "$out" >report.json 2>messages || fail "no report of the parts"
+[ -s messages ] && fail "the report of the parts complains: $(head -n 3 messages)"
+expect "in parts: nothing is said to be lost" "$(jq -c '.losses' report.json)" '[]'
+[ "$(jq .summary.only_counted report.json)" -gt 0 ] || fail "in parts: no call was only counted"
+for function in cudaMemcpyAsync cudaMemsetAsync cudaGetDevice; do
+	expect "in parts: $function" "$(jq "[.calls[], .counted[], .recording_cost[]] | map(select(.function == \"$function\") | .count // .only_counted) | add" report.json)" \
+		"$(tr ' ' '\n' <output | sed -n "/^$function\$/{n;p;}")"
+done
+for trace in $(traces); do
+	"$tool" dump "$trace" >dump 2>messages || fail "no dump of $trace"
+	[ -s messages ] && fail "$trace: $(head -n 2 messages)"
+	# a part of a counting window says so, not that the user had stopped the recording
+	grep ' window state=closed' dump && fail "$trace: a window was closed"
+done
+
 # --- by default nothing is measured in the first ten seconds; nor where it is not wanted ---
 ran "$shim" A=1 1 1 5000
 expect "no cost window" "$("$tool" dump "$trace" | grep -c ' cost kind=')" 0
