@@ -199,5 +199,8 @@ bool spy_thread_look(struct spy_thread *thread)
 	} else {
 		thread->until_look = thread->look_step = STEP_MOST;
 	}
+	/* It fell asleep between two cost windows, the second of which has begun. */
+	if (spy_thread_missed_counting(thread))
+		spy_own_stack_run(sleep_on_own_stack, thread);
 	return spy_window_is_open();
 }
