@@ -44,9 +44,18 @@ bool spy_options_keeps_packets(void)
 	return keep;
 }
 
+static uint64_t stack_takes; /* cycles */
+bool spy_clock_is_counter;
+
 uint64_t spy_overhead_begin(void)
 {
 	return 1;
+}
+
+/* When a stack has been recorded. */
+uint64_t spy_clock_monotonic(void)
+{
+	return 1 + stack_takes;
 }
 
 void spy_overhead_end(struct spy_thread *thread, uint64_t begun)
@@ -148,6 +157,7 @@ static int begin(void **state)
 	has_python = may_enter = false;
 	entered = n_places = 0;
 	n_frames = 0;
+	stack_takes = 0;
 	now = 1000 * SECOND;
 	spy_stack_begin(HZ);
 	return 0;
@@ -657,16 +667,63 @@ static void test_python_bounded(void **state)
 	assert_int_equal(thread.head - behind, bytes[0]);
 }
 
+/* ---- how much of a thread's time ---- */
+
+static int why_soon(uint64_t duration)
+{
+	frame.caller += 8;
+	return why(duration);
+}
+
+/* Stacks of 1 ms each: 20 ms of them at once, then one in 200 ms. */
+static void test_time(void **state)
+{
+	int i;
+
+	(void)state;
+	stack_takes = MS;
+	for (i = 0; i < 20; i++)
+		assert_int_equal(why_soon(2 * MS), SPY_STACK_LONG);
+	assert_int_equal(why_soon(2 * MS), NO_RECORD);
+	frame.result = 2; /* what failed does not wait */
+	assert_int_equal(why_soon(10), SPY_STACK_FAILED);
+	frame.result = 0;
+	now += 199 * MS; /* it is paid for all the same */
+	assert_int_equal(why_soon(2 * MS), NO_RECORD);
+	now += 2 * MS;
+	assert_int_equal(why_soon(2 * MS), SPY_STACK_LONG);
+	assert_int_equal(why_soon(2 * MS), NO_RECORD);
+	/* To a call that took far longer it is nothing. */
+	now += 201 * MS;
+	for (i = 0; i < 10; i++)
+		assert_int_equal(why_soon(100 * MS), SPY_STACK_LONG);
+	assert_int_equal(why_soon(2 * MS), SPY_STACK_LONG);
+	assert_int_equal(why_soon(2 * MS), NO_RECORD);
+}
+
+/* Longer than 2 ms no stack takes: then the thread had no CPU. */
+static void test_time_off_cpu(void **state)
+{
+	int i;
+
+	(void)state;
+	stack_takes = SECOND;
+	for (i = 0; i < 10; i++)
+		assert_int_equal(why_soon(2 * MS), SPY_STACK_LONG);
+	assert_int_equal(why_soon(2 * MS), NO_RECORD);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
-		TEST(test_which),      TEST(test_switched_off),   TEST(test_record),
-		TEST(test_room),       TEST(test_first_calls),    TEST(test_longer),
-		TEST(test_lots),       TEST(test_made),           TEST(test_bounded),
-		TEST(test_full_table), TEST(test_share),          TEST(test_share_of_samples),
-		TEST(test_sampled),    TEST(test_draws),          TEST(test_python),
-		TEST(test_no_python),  TEST(test_python_bounded),
+		TEST(test_which),        TEST(test_switched_off),   TEST(test_record),
+		TEST(test_room),         TEST(test_first_calls),    TEST(test_longer),
+		TEST(test_lots),         TEST(test_made),           TEST(test_bounded),
+		TEST(test_full_table),   TEST(test_share),          TEST(test_share_of_samples),
+		TEST(test_sampled),      TEST(test_draws),          TEST(test_python),
+		TEST(test_no_python),    TEST(test_python_bounded), TEST(test_time),
+		TEST(test_time_off_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
