@@ -3,6 +3,7 @@
 # the same time, a known delay in the recorder is found, and --overhead keeps to its limit. Times here are those of a machine that
 # is busy with other things: of intervals only what has to hold however wide they are.
 . "$(dirname "$0")/lib.sh"
+unset CUDASPY_MEASURE_COST # else it is off in tests
 need jq python3
 sim=$CUDASPY_BUILD/sim/lib
 [ -e "$sim/libcudart.so.13" ] || skip "no simulator"
