@@ -226,6 +226,7 @@ struct inquiry {
 		struct expect e; /* a copy, with what is found */
 	} * groups;
 	size_t n;
+	struct expect found; /* by the groups so far */
 	bool apart; /* several groups at a time */
 	bool refused;
 };
@@ -309,10 +310,9 @@ static void read_group(void *data, size_t i)
 	reading_place = (struct reading_place){0};
 }
 
-static void join_group(void *data, size_t i)
+/* What a copy has found is added; the copy is gone. */
+static void join_copy(struct expect *e, struct expect *copy)
 {
-	struct inquiry *q = data;
-	struct expect *copy = &q->groups[i].e;
 	size_t j;
 
 	for (j = 0; j < copy->n_classes; j++) {
@@ -321,7 +321,7 @@ static void join_group(void *data, size_t i)
 
 		if (j < copy->n_copied && !more->clean_calls && !histogram_count(&more->off_cpu))
 			continue;
-		sum = expect_class_of_key(q->e, &more->key);
+		sum = expect_class_of_key(e, &more->key);
 		histogram_merge(&sum->clean, &more->clean);
 		histogram_merge(&sum->rested, &more->rested);
 		histogram_merge(&sum->off_cpu, &more->off_cpu);
@@ -331,6 +331,14 @@ static void join_group(void *data, size_t i)
 		histogram_release(&more->off_cpu);
 	}
 	expect_release_copy(copy);
+}
+
+/* Not into what other groups are being copied from. */
+static void join_group(void *data, size_t i)
+{
+	struct inquiry *q = data;
+
+	join_copy(&q->found, &q->groups[i].e);
 }
 
 static void make_groups(struct inquiry *q)
@@ -377,7 +385,9 @@ static bool inquire(struct expect *e, unsigned int jobs)
 		if (e->processes[i].joined)
 			cold_marks_join(&q.marks[i]);
 	make_groups(&q);
+	expect_copy_empty(&q.found, e);
 	pool_run(jobs, q.n, read_group, join_group, &q);
+	join_copy(e, &q.found);
 	for (i = 0; i < q.n; i++)
 		free(q.groups[i].streams);
 	for (i = 0; i < q.model.n_processes; i++) {
