@@ -44,10 +44,10 @@ static bool find_room(struct spy_thread *thread)
 		tell_whose(thread);
 	spy_modules_look();
 	spy_window_look(begun);
-	if (!thread->depth)
+	if (!thread->depth) {
 		spy_parts_look(begun);
-	if (!thread->depth)
 		spy_cost_notice(thread, begun);
+	}
 	spy_tear_watch();
 	spy_tear_mend(thread);
 	if (atomic_load(&spy_session->damaged))
