@@ -2,7 +2,7 @@
 # Included by the top Makefile after testapps/apps.mk and tests/bench/bench.mk. `make gpu-build` builds
 # here; the machine there needs no compiler.
 
-GPU_TESTS := $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static $(BUILD)/gpu/libcupti_truth.so $(BUILD)/gpu/libcupti_busy.so $(BUILD)/gpu/facts
+GPU_TESTS := $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static $(BUILD)/gpu/libcupti_truth.so $(BUILD)/gpu/libcupti_busy.so $(BUILD)/gpu/facts $(BUILD)/gpu/cost_loops
 
 # What a program with NCCL costs, and a profiler of the user's; where the toolkit's folder has NCCL's header.
 NCCL_STATIC_LIB ?=
@@ -25,6 +25,12 @@ $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static: tests/gpu/mixed.cu tests/gpu/mixed
 	$(Q)$(NVCC) $(NVCC_FLAGS) -Xcompiler -pthread,-rdynamic -Xlinker -export-dynamic \
 		$(if $(filter %-static,$@),-cudart static,-cudart shared -Xlinker \
 		--enable-new-dtags$(comma)-rpath=$(CUDA_HOME)/lib64) -o $@ $(filter %.cu,$^)
+
+# What recording costs: tests/gpu/cost.
+$(BUILD)/gpu/cost_loops: tests/gpu/cost_loops.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(BENCH_CFLAGS) -I$(CUDA_HOME)/include -o $@ $< -L$(CUDA_HOME)/lib64 -lcudart
 
 $(BUILD)/gpu/libcupti_%.so: tests/gpu/cupti_%.c tests/bench/cupti_load.h
 	@mkdir -p $(@D)
