@@ -276,6 +276,8 @@ static uint64_t typical_of(uint64_t *periods, size_t n)
 	uint64_t median_ns = job_median(periods, n), most_ns = n ? periods[(n - 1) * 99 / 100] : 0;
 	size_t first = n;
 
+	if (!n)
+		return 0; /* each came once */
 	while (first && periods[first - 1] > most_ns / 2)
 		first--;
 	if (median_ns > most_ns / 2 || (n - first) * IN_A_STEP < n)

@@ -358,6 +358,25 @@ static void write_step(struct writing *w, uint32_t table, uint64_t step)
 	set_causes(w, op, step);
 }
 
+/* The parameters are sent to all ranks once, before the first step: the only operation of its kind. */
+static void write_once(struct writing *w, uint32_t table)
+{
+	uint64_t at_ns = w->m->end_ns[0] + below(w->m, 20000, DRAW_NOISE, w->rank, 0);
+	uint64_t *op = digest_data_add(&w->data, table);
+
+	op[D_MEET_key] = drawn(w->m, DRAW_KEY, 0, 0) >> 8 | 1;
+	op[D_MEET_comm] = COMM + w->m->seed;
+	op[D_MEET_ordinal] = 0;
+	op[D_MEET_function] = 2;
+	op[D_MEET_bytes] = BYTES * 2;
+	op[D_MEET_submit_ns] = at_ns - 30000;
+	op[D_MEET_submitted_ns] = at_ns - 20000;
+	op[D_MEET_begin_ns] = timer_ns(w, at_ns) - w->row[D_RANK_timer_base_ns];
+	op[D_MEET_took_ns] = TRANSFER_NS;
+	op[D_MEET_queued_ns] = 20000;
+	op[D_MEET_host_1_ns] = at_ns + 1;
+}
+
 /* What a real digest has beside: a finding that all ranks have, and one of few. */
 static void write_sites(struct writing *w)
 {
@@ -408,6 +427,7 @@ static int write_digest(const struct model *m, uint64_t rank, struct digest *int
 	for (step = 0; step <= PLANT_KINDS; step++)
 		w.places[step] = text(&w, "train.py:%" PRIu64 " in step", 40 + step);
 	write_rank(&w);
+	write_once(&w, D_MEET);
 	for (step = 1; step <= m->steps; step++) {
 		write_step(&w, D_MEET, step);
 		write_step(&w, D_SLOW, step);
