@@ -162,7 +162,8 @@ static const char *cost_words(struct arena *texts, const struct job *job)
 static const char *found_words(struct arena *texts, const struct job *job,
 			       const struct summary_row *row)
 {
-	const char *sites = text_count(texts, row->problems - job->n_findings, "problem");
+	uint64_t n = row->problems - job->n_findings;
+	const char *sites = n ? text_count(texts, n, "problem") : "no problem";
 
 	if (!job->n_findings)
 		return arena_printf(texts, "nobody differs from the rest; %s of the program",
