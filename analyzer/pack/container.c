@@ -588,11 +588,11 @@ const struct container_member *container_find(const struct container *c, size_t 
 	return NULL;
 }
 
-int container_open_part(const char *path, const struct container_part *part, uint64_t *bytes)
+int container_open_extent(const char *path, const struct container_extent *extent, uint64_t *bytes)
 {
-	bool own = !part || !part->file;
+	bool own = !extent || !extent->file;
 	struct stat st;
-	int fd = open(own ? path : part->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = open(own ? path : extent->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	*bytes = 0;
 	if (fd < 0)
@@ -604,15 +604,15 @@ int container_open_part(const char *path, const struct container_part *part, uin
 	}
 	*bytes = (uint64_t)st.st_size;
 	if (!own)
-		*bytes = *bytes > part->off ? min_u64(part->bytes, *bytes - part->off) : 0;
+		*bytes = *bytes > extent->off ? min_u64(extent->bytes, *bytes - extent->off) : 0;
 	return fd;
 }
 
-int container_read_part(const char *path, const struct container_part *part, uint64_t most,
-			char **bytes, size_t *size)
+int container_read_extent(const char *path, const struct container_extent *extent, uint64_t most,
+			  char **bytes, size_t *size)
 {
 	uint64_t there;
-	int fd = container_open_part(path, part, &there), err = 0;
+	int fd = container_open_extent(path, extent, &there), err = 0;
 	ssize_t got;
 
 	*bytes = NULL;
@@ -623,7 +623,8 @@ int container_read_part(const char *path, const struct container_part *part, uin
 		return err;
 	}
 	*bytes = xcalloc(1, (size_t)min_u64(there, most) + 1);
-	got = read_at(fd, *bytes, (size_t)min_u64(there, most), part && part->file ? part->off : 0);
+	got = read_at(fd, *bytes, (size_t)min_u64(there, most),
+		      extent && extent->file ? extent->off : 0);
 	if (got < 0) {
 		err = -errno;
 		warn("%s: %s", path, strerror(errno));

@@ -12,7 +12,7 @@
 #include "base/util.h"
 
 /* Bytes of a file. */
-struct container_part {
+struct container_extent {
 	const char *file; /* NULL: the whole of some other file */
 	uint64_t off, bytes;
 };
@@ -42,7 +42,7 @@ bool container_is_named(const char *path);
 bool container_begins(const char *path);
 
 /*
- * 0, or -errno after a message: it cannot be read, is no ZIP file, or nothing in it is of use. A part that is damaged is
+ * 0, or -errno after a message: it cannot be read, is no ZIP file, or nothing in it is of use. A member that is damaged is
  * left out after a message; quiet: without any. container_release in all cases.
  */
 int container_open(struct container *c, const char *path, bool quiet);
@@ -55,20 +55,20 @@ size_t container_next_folder(const struct container *c, size_t member);
 const struct container_member *container_find(const struct container *c, size_t first,
 					      const char *name);
 
-static inline struct container_part container_part(const struct container *c,
-						   const struct container_member *m)
+static inline struct container_extent container_extent(const struct container *c,
+						       const struct container_member *m)
 {
-	return (struct container_part){c->path, m->off, m->bytes};
+	return (struct container_extent){c->path, m->off, m->bytes};
 }
 
 /*
- * Opens a regular file, or the one that a part lies in (part->file), and sets *bytes to how many there are of it. Returns the
- * descriptor, or -1 with errno. part may be NULL: all of `path`.
+ * Opens a regular file, or the one that an extent lies in (extent->file), and sets *bytes to how many there are of it. Returns the
+ * descriptor, or -1 with errno. extent may be NULL: all of `path`.
  */
-int container_open_part(const char *path, const struct container_part *part, uint64_t *bytes);
+int container_open_extent(const char *path, const struct container_extent *extent, uint64_t *bytes);
 
-/* Reads a part, at most `most` bytes of it; the caller frees. 0, or -errno after a message that calls it `path`. */
-int container_read_part(const char *path, const struct container_part *part, uint64_t most,
-			char **bytes, size_t *size);
+/* Reads an extent, at most `most` bytes of it; the caller frees. 0, or -errno after a message that calls it `path`. */
+int container_read_extent(const char *path, const struct container_extent *extent, uint64_t most,
+			  char **bytes, size_t *size);
 
 #endif

@@ -132,7 +132,7 @@ int pack_add_packed(struct writer *w, const struct container *c, size_t first, c
 {
 	size_t i, end = container_next_folder(c, first);
 	uint64_t bytes;
-	int fd = container_open_part(c->path, NULL, &bytes), err = fd < 0 ? fail(c->path) : 0;
+	int fd = container_open_extent(c->path, NULL, &bytes), err = fd < 0 ? fail(c->path) : 0;
 
 	for (i = first; !err && i < end; i++)
 		err = writer_add(w, &(struct writer_source){.folder = folder,

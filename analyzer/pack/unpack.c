@@ -209,7 +209,7 @@ int unpack_container(const struct container *c, const char *parent, bool in_plac
 		     c->path);
 		return -EBADMSG;
 	}
-	u.fd = container_open_part(c->path, NULL, &bytes);
+	u.fd = container_open_extent(c->path, NULL, &bytes);
 	if (u.fd < 0 || fstat(u.fd, &st)) {
 		err = fail(c->path);
 	} else {

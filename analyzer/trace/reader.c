@@ -99,13 +99,13 @@ void reader_add_file(struct reader *r, const char *file, uint64_t number)
 	add_file(r, file, number);
 }
 
-void reader_add_part(struct reader *r, const char *file, uint64_t number,
-		     const struct container_part *part)
+void reader_add_extent(struct reader *r, const char *file, uint64_t number,
+		       const struct container_extent *extent)
 {
 	struct reader_file *added = add_file(r, file, number);
 
-	if (part)
-		added->packed = *part;
+	if (extent)
+		added->packed = *extent;
 }
 
 void reader_release(struct reader *r)
@@ -179,12 +179,12 @@ static ssize_t read_at(int fd, void *bytes, size_t size, uint64_t off)
 	return got;
 }
 
-/* What of `size` bytes at `off` belongs to the file: behind a part come others. */
-static size_t clipped(const struct container_part *part, size_t size, uint64_t off)
+/* What of `size` bytes at `off` belongs to the file: behind an extent come others. */
+static size_t clipped(const struct container_extent *extent, size_t size, uint64_t off)
 {
-	if (!part->file)
+	if (!extent->file)
 		return size;
-	return off < part->bytes ? (size_t)min_u64(size, part->bytes - off) : 0;
+	return off < extent->bytes ? (size_t)min_u64(size, extent->bytes - off) : 0;
 }
 
 /* Reads from the file, or from the copy of it. */
@@ -236,10 +236,10 @@ static bool cannot_open(struct reader *r, const char *why)
 
 static bool open_on_disk(struct reader *r)
 {
-	const struct container_part *part = &r->files[r->file].packed;
+	const struct container_extent *extent = &r->files[r->file].packed;
 
-	r->fd = container_open_part(path(r), part, &r->file_bytes);
-	r->file_off = part->file ? part->off : 0;
+	r->fd = container_open_extent(path(r), extent, &r->file_bytes);
+	r->file_off = extent->file ? extent->off : 0;
 	if (r->fd < 0 && errno == ENOENT && r->live)
 		return false; /* keep-the-last has just deleted it */
 	if (r->fd < 0)
@@ -333,9 +333,9 @@ static const char *packet_fault(const struct reader *r, const struct spy_packet 
 
 /* ---- the tail of a process that may still write --------------------------------------------- */
 
-static bool read_packet_header(int fd, const struct container_part *part, struct spy_packet *p)
+static bool read_packet_header(int fd, const struct container_extent *extent, struct spy_packet *p)
 {
-	return read_at(fd, p, clipped(part, sizeof(*p), 0), part->file ? part->off : 0) ==
+	return read_at(fd, p, clipped(extent, sizeof(*p), 0), extent->file ? extent->off : 0) ==
 	       sizeof(*p);
 }
 
@@ -347,23 +347,23 @@ static bool read_packet_header(int fd, const struct container_part *part, struct
  */
 static bool copy_packet(const struct reader *r, int fd, struct reader_file *file)
 {
-	const struct container_part *part = &file->packed;
+	const struct container_extent *extent = &file->packed;
 	struct spy_packet before, header, after;
-	uint64_t off = part->file ? part->off : 0;
+	uint64_t off = extent->file ? extent->off : 0;
 	struct stat st;
 	ssize_t got;
 	size_t bytes;
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return true; /* opening it will say what is wrong with it */
-	if (!read_packet_header(fd, part, &before) || !read_packet_header(fd, part, &header) ||
+	if (!read_packet_header(fd, extent, &before) || !read_packet_header(fd, extent, &header) ||
 	    all_zero(&header, sizeof(header))) {
 		file->copy = xrealloc(file->copy, 1, 1); /* there was none yet */
 		file->copy_bytes = 0;
 		return true;
 	}
 	bytes = header.content_bits / 8;
-	bytes = clipped(part, (size_t)min_u64(bytes, (uint64_t)st.st_size), 0);
+	bytes = clipped(extent, (size_t)min_u64(bytes, (uint64_t)st.st_size), 0);
 	if (bytes < sizeof(header))
 		bytes = sizeof(header);
 	file->copy = xrealloc(file->copy, bytes, 1);
@@ -371,22 +371,23 @@ static bool copy_packet(const struct reader *r, int fd, struct reader_file *file
 	got = read_at(fd, file->copy + sizeof(header), bytes - sizeof(header),
 		      off + sizeof(header));
 	file->copy_bytes = sizeof(header) + (got > 0 ? (size_t)got : 0);
-	return read_packet_header(fd, part, &after) && before.seq == header.seq &&
+	return read_packet_header(fd, extent, &after) && before.seq == header.seq &&
 	       after.seq == header.seq && !packet_fault(r, &header);
 }
 
 void reader_add_copy_of_tail(struct reader *r, const char *path)
 {
-	reader_add_copy_of_part(r, path, NULL);
+	reader_add_copy_of_extent(r, path, NULL);
 }
 
-void reader_add_copy_of_part(struct reader *r, const char *path, const struct container_part *part)
+void reader_add_copy_of_extent(struct reader *r, const char *path,
+			       const struct container_extent *extent)
 {
 	struct reader_file *file = add_file(r, path, READER_FILE_TAIL);
 	int fd, tries = 0;
 
-	if (part)
-		file->packed = *part;
+	if (extent)
+		file->packed = *extent;
 	fd = open(file->packed.file ?: path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return;

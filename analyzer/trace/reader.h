@@ -166,7 +166,7 @@ struct reader_file {
 	 * NULL: read the file. Owned. */
 	uint8_t *copy;
 	size_t copy_bytes;
-	struct container_part packed; /* where it lies in another file; its name is not owned */
+	struct container_extent packed; /* where it lies in another file; its name is not owned */
 };
 
 /* What each record needs comes first: with many streams it has to be fetched each time. */
@@ -223,14 +223,15 @@ void reader_set_buffer(struct reader *r, size_t bytes);
  * reader_file. */
 void reader_add_file(struct reader *r, const char *path, uint64_t number);
 
-/* part: where its bytes are, if not in a file of that name; NULL: they are. */
-void reader_add_part(struct reader *r, const char *path, uint64_t number,
-		     const struct container_part *part);
+/* extent: where its bytes are, if not in a file of that name; NULL: they are. */
+void reader_add_extent(struct reader *r, const char *path, uint64_t number,
+		       const struct container_extent *extent);
 
 /* The same for the tail of a process that may still be writing: what is in it now is what counts.
  * Before the stream's other files are even looked for. */
 void reader_add_copy_of_tail(struct reader *r, const char *path);
-void reader_add_copy_of_part(struct reader *r, const char *path, const struct container_part *part);
+void reader_add_copy_of_extent(struct reader *r, const char *path,
+			       const struct container_extent *extent);
 
 /* Its files are those of a later part of the recording than the first one, so far. */
 void reader_set_part(struct reader *r, uint32_t part);

@@ -77,9 +77,9 @@ static struct stream *find_stream(struct trace_set *set, struct trace *trace, ui
 	return stream;
 }
 
-/* A file of the trace, if it is one of a stream: of its tail, or another one. part: where it is, NULL: in the directory. */
+/* A file of the trace, if it is one of a stream: of its tail, or another one. extent: where it is, NULL: in the directory. */
 static void find_file(struct trace_set *set, struct trace *trace, const char *name, bool tails,
-		      const struct container_part *part)
+		      const struct container_extent *extent)
 {
 	struct reader *reader;
 	uint64_t number;
@@ -91,9 +91,9 @@ static void find_file(struct trace_set *set, struct trace *trace, const char *na
 	reader = &find_stream(set, trace, slot)->reader;
 	path = xasprintf("%s/%s", trace->dir, name);
 	if (tails && trace->writing)
-		reader_add_copy_of_part(reader, path, part);
+		reader_add_copy_of_extent(reader, path, extent);
 	else
-		reader_add_part(reader, path, number, part);
+		reader_add_extent(reader, path, number, extent);
 	free(path);
 }
 
@@ -111,9 +111,9 @@ static void find_packed(struct trace_set *set, struct trace *trace, bool tails)
 	size_t i, end = container_next_folder(c, trace->first_member);
 
 	for (i = trace->first_member; i < end; i++) {
-		struct container_part part = container_part(c, &c->members[i]);
+		struct container_extent extent = container_extent(c, &c->members[i]);
 
-		find_file(set, trace, c->members[i].name, tails, &part);
+		find_file(set, trace, c->members[i].name, tails, &extent);
 	}
 }
 
@@ -409,14 +409,14 @@ static int read_packed(const struct container *c, size_t first, const char *name
 		       const char *path, char **bytes, size_t *size)
 {
 	const struct container_member *member = container_find(c, first, name);
-	struct container_part part;
+	struct container_extent extent;
 
 	*bytes = NULL;
 	*size = 0;
 	if (!member)
 		return -ENOENT;
-	part = container_part(c, member);
-	return container_read_part(path, &part, most, bytes, size);
+	extent = container_extent(c, member);
+	return container_read_extent(path, &extent, most, bytes, size);
 }
 
 static int read_packed_metadata(struct trace *trace, const char *path)
