@@ -14,7 +14,7 @@
 #include "tree.h"
 #include "base/jobs.h"
 #include "base/redact.h"
-#include "cmd/cmd_job.h"
+#include "cmd_files/cmd_job.h"
 #include "cmd/manual.h"
 #include "cmd/output.h"
 #include "cudaspy/launchers.h"

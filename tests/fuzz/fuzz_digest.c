@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 #include <time.h>
-#include "cmd/cmd_digest.h"
+#include "cmd_files/cmd_digest.h"
 #include "job/sections.h"
 #include "render/render.h"
 

@@ -22,7 +22,7 @@
 #include "analysis.h"
 #include "check_timeline.h"
 #include "checks.h"
-#include "cmd/cmd_report.h"
+#include "cmd_read/cmd_report.h"
 #include "../unit/trace_text.h"
 #include "pack/pack.h"
 #include "trace_from_bytes.h"

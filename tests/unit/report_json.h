@@ -6,7 +6,7 @@
 #define CUDASPY_TESTS_REPORT_JSON_H
 
 #include <jansson.h>
-#include "cmd/cmd_report.h"
+#include "cmd_read/cmd_report.h"
 #include "scratch.h"
 #include "trace_text.h"
 #include "report_sums.h"

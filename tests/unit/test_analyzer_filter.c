@@ -7,7 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <errno.h>
-#include "cmd/cmd_report.h"
+#include "cmd_read/cmd_report.h"
 #include "golden.h"
 #include "report_sums.h"
 #include "trace_text.h"

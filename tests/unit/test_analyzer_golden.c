@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "cmd/cmd_report.h"
+#include "cmd_read/cmd_report.h"
 #include "golden.h"
 #include "trace_text.h"
 #include "render/render.h"

@@ -7,7 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <jansson.h>
-#include "cmd/cmd_report.h"
+#include "cmd_read/cmd_report.h"
 #include "scratch.h"
 #include "trace_text.h"
 #include "render/render.h"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 #include <limits.h>
-#include "cmd/cmd_report.h"
+#include "cmd_read/cmd_report.h"
 #include "filter/words.h"
 #include "scratch.h"
 #include "trace_text.h"

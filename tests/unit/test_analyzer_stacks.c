@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <string.h>
 #include <utime.h>
-#include "cmd/cmd_report.h"
+#include "cmd_read/cmd_report.h"
 #include "scratch.h"
 #include "trace_text.h"
 #include "findings/gate.h"
