@@ -2,7 +2,7 @@
  * analyzer/cmd_live/cmd_ps.c: `cudaspy ps`: which recorded programs are running.
  */
 #include "cmd/command.h"
-#include "live/tables.h"
+#include "live_view/tables.h"
 #include "live_options.h"
 #include "render/render.h"
 

@@ -5,7 +5,7 @@
 #include "base/lines.h"
 #include "cmd/command.h"
 #include "live/ras.h"
-#include "live/tables.h"
+#include "live_view/tables.h"
 #include "live_options.h"
 #include "render/render.h"
 

@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include "base/lines.h"
 #include "cmd/command.h"
-#include "live/prometheus.h"
-#include "live/screen.h"
+#include "live_view/prometheus.h"
+#include "live_view/screen.h"
 #include "live_options.h"
 #include "render/render.h"
 

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "live/tables.h"
+#include "live_view/tables.h"
 #include "render/render.h"
 #include "scratch.h"
 #include "trace_writer.h"

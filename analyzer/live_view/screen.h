@@ -1,5 +1,5 @@
 /*
- * analyzer/live/screen.h: the picture of running programs on a terminal, refreshed in place (ncurses). Used by `top`, on
+ * analyzer/live_view/screen.h: the picture of running programs on a terminal, refreshed in place (ncurses). Used by `top`, on
  * its one thread.
  */
 #ifndef CUDASPY_LIVE_SCREEN_H

@@ -1,5 +1,5 @@
 /*
- * analyzer/live/screen.c: running programs on a terminal. Called by `top`.
+ * analyzer/live_view/screen.c: running programs on a terminal. Called by `top`.
  *
  * Names come from the programs and may hold anything: what is drawn goes through visible().
  */

@@ -1,5 +1,5 @@
 /*
- * analyzer/live/prometheus.c: metrics of running programs. Called by `top`.
+ * analyzer/live_view/prometheus.c: metrics of running programs. Called by `top`.
  *
  * Labels are few and have few values: no addresses, no thread numbers.
  */
@@ -9,7 +9,7 @@
 #include "base/lines.h"
 #include "prometheus.h"
 #include "base/outfile.h"
-#include "recording.h"
+#include "live/recording.h"
 #include "tables.h"
 
 struct output {

@@ -1,11 +1,11 @@
 /*
- * analyzer/live/tables.h: the picture of running programs as tables of a report, which `ps`, `top` and `snapshot` share.
+ * analyzer/live_view/tables.h: the picture of running programs as tables of a report, which `ps`, `top` and `snapshot` share.
  */
 #ifndef CUDASPY_LIVE_TABLES_H
 #define CUDASPY_LIVE_TABLES_H
 
 #include "base/report.h"
-#include "verdict.h"
+#include "live/verdict.h"
 
 void live_add_verdicts(struct report *report, const struct verdicts *v);
 void live_add_processes(struct report *report, const struct live_words *w);
