@@ -7,7 +7,7 @@
 
 #include "base/histogram.h"
 #include "filter/filter.h"
-#include "trace/model.h"
+#include "model/model.h"
 
 struct calls {
 	uint64_t count;

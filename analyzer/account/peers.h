@@ -4,7 +4,7 @@
 #ifndef CUDASPY_PEERS_H
 #define CUDASPY_PEERS_H
 
-#include "trace/model.h"
+#include "model/model.h"
 
 struct peer_pair {
 	uint32_t process;

@@ -10,7 +10,7 @@
 #define CUDASPY_RANGES_H
 
 #include "trace/listener.h"
-#include "trace/model.h"
+#include "model/model.h"
 
 /* What a thread's calls of the application have done so far. */
 struct range_seen {

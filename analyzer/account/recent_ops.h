@@ -7,7 +7,7 @@
 #define CUDASPY_RECENT_OPS_H
 
 #include "expect/signatures.h"
-#include "trace/model.h"
+#include "model/model.h"
 
 /* Copies of one direction in one stream, from one place of the program, with no other work between
  * them. */

@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 #include "expect/signatures.h"
-#include "trace/model.h"
+#include "model/model.h"
 
 /* Without padding: it is hashed byte by byte. */
 struct stream_key {

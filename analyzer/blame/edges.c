@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "edges.h"
 #include "base/hash.h"
-#include "trace/model.h"
+#include "model/model.h"
 
 #define PLACES_FIRST 256
 

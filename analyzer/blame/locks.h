@@ -10,7 +10,7 @@
 #define CUDASPY_LOCKS_H
 
 #include "base/hash.h"
-#include "trace/model.h"
+#include "model/model.h"
 
 /* A thread acquired the lock, or released it. */
 struct lock_event {

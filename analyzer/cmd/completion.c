@@ -8,7 +8,7 @@
 #include "export/export.h"
 #include "findings/detector.h"
 #include "render/render.h"
-#include "trace/dump.h"
+#include "model/dump.h"
 
 /* clang-format off */
 /* What the arguments of options stand for, and how shells complete it: compgen's flag, zsh's

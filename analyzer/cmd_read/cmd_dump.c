@@ -9,7 +9,7 @@
 #include "base/suggest.h"
 #include "expect/expect.h"
 #include "filter/filter.h"
-#include "trace/dump.h"
+#include "model/dump.h"
 
 #define DUMP_FORMATS \
 	"text (default): columns parted by a blank; tsv: by a tab, with their names in the first " \

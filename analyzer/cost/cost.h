@@ -8,7 +8,7 @@
 #include "account/account.h"
 #include "cudaspy/trace_format.h"
 #include "estimate.h"
-#include "trace/model.h"
+#include "model/model.h"
 
 /* The calls of one function in a window. */
 struct cost_cell {

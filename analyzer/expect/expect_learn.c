@@ -9,8 +9,8 @@
 #include "base/jobs.h"
 #include "base/pool.h"
 #include "base/hash.h"
-#include "trace/gpu_ops.h"
-#include "trace/model.h"
+#include "model/gpu_ops.h"
+#include "model/model.h"
 
 /* Streams with work by one thread that are distinguished. */
 #define BUSY_STREAMS 16

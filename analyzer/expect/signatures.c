@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "signatures.h"
-#include "trace/model.h"
+#include "model/model.h"
 
 #define PLACES_FIRST 64
 #define PLACES_MOST 16384 /* half of them in use at most */

@@ -6,7 +6,7 @@
 #ifndef CUDASPY_SURVEY_H
 #define CUDASPY_SURVEY_H
 
-#include "trace/model.h"
+#include "model/model.h"
 
 #define SURVEY_DEVICES 256
 

@@ -13,7 +13,7 @@
 #include "expect/profile.h"
 #include "idle/idle.h"
 #include "ranks/ranks.h"
-#include "trace/model.h"
+#include "model/model.h"
 
 struct analysis {
 	struct trace_set *set;

@@ -12,7 +12,7 @@
 #ifndef CUDASPY_SITE_STACKS_H
 #define CUDASPY_SITE_STACKS_H
 
-#include "trace/model.h"
+#include "model/model.h"
 
 #define SITE_STACKS 24
 #define SITE_LIKES 8

@@ -6,7 +6,7 @@
 #define CUDASPY_IDLE_CALLERS_H
 
 #include "causes.h"
-#include "trace/model.h"
+#include "model/model.h"
 
 /* What the stack of a wait says that it is; otherwise `cause`. NULL: no stack. */
 enum idle_cause idle_cause_of_stack(const struct stack *stack, enum idle_cause cause);

@@ -12,7 +12,7 @@
 #define CUDASPY_IDLE_H
 
 #include "host.h"
-#include "trace/gpu_ops.h"
+#include "model/gpu_ops.h"
 
 #define IDLE_KEPT 256 /* last intervals that later calls may take back */
 #define IDLE_PAIRED 16 /* GPUs that are compared with each other */

@@ -7,7 +7,7 @@
 #define CUDASPY_LIVE_RECENT_H
 
 #include "base/hash.h"
-#include "trace/model.h"
+#include "model/model.h"
 
 #define RECENT_PACKETS \
 	4 /* of each stream of larger traces, besides its tail; fewer where there are many streams */

@@ -7,7 +7,7 @@
 
 #include "base/table.h"
 #include "symbols/symbolize.h"
-#include "trace/model.h"
+#include "model/model.h"
 
 extern const struct table_kind stack_table_kind;
 

@@ -5,7 +5,7 @@
 #ifndef CUDASPY_PYTHON_H
 #define CUDASPY_PYTHON_H
 
-#include "trace/model.h"
+#include "model/model.h"
 
 struct python_line {
 	const struct python_code *code; /* NULL: none */

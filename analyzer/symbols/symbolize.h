@@ -12,7 +12,7 @@
 #ifndef CUDASPY_SYMBOLIZE_H
 #define CUDASPY_SYMBOLIZE_H
 
-#include "trace/model.h"
+#include "model/model.h"
 
 #define INLINED_MOST 16 /* functions in one another at one address */
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "sqlite.h"
-#include "trace/gpu_ops.h"
+#include "model/gpu_ops.h"
 #include "trace/names.h"
 
 /* ---- calls ----------------------------------------------------------------------------------- */

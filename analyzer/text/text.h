@@ -6,7 +6,7 @@
 #define CUDASPY_TEXT_H
 
 #include "base/util.h"
-#include "trace/model.h"
+#include "model/model.h"
 
 /* "1.234 ms"; "12 %"; "1 call", "1,234 calls", of what has an s when there are several. */
 const char *text_time(struct arena *texts, uint64_t ns);

@@ -10,7 +10,7 @@
 #include "base/report.h"
 #include "findings/analyzed.h"
 #include "symbols/symbolize.h"
-#include "trace/gpu_ops.h"
+#include "model/gpu_ops.h"
 
 /* What a timeline is made of. All of it must live as long. */
 struct timeline_source {

@@ -29,7 +29,7 @@
 #include "filter/words.h"
 #include "findings/gate.h"
 #include "render/render.h"
-#include "trace/dump.h"
+#include "model/dump.h"
 
 #define OPTION_BYTES 4 /* of an input that makes traces: what is done with them */
 

@@ -1,5 +1,5 @@
 /*
- * tests/unit/test_analyzer_exact.c: times of GPUs, put in order and charged (trace/gpu_ops.h, idle/exact.c): an
+ * tests/unit/test_analyzer_exact.c: times of GPUs, put in order and charged (model/gpu_ops.h, idle/exact.c): an
  * operation that is late because of its thread, on its way, or waiting on the device; records that come late, in no order
  * and with times that cannot be; times that are known for a part only.
  */

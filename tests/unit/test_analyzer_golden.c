@@ -14,7 +14,7 @@
 #include "golden.h"
 #include "trace_text.h"
 #include "render/render.h"
-#include "trace/dump.h"
+#include "model/dump.h"
 
 static void show_dump(const char *dir, FILE *out, bool stable)
 {

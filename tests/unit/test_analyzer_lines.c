@@ -12,7 +12,7 @@
 #include "base/lines.h"
 #include "findings/gate.h"
 #include "render/render.h"
-#include "trace/dump.h"
+#include "model/dump.h"
 
 static void test_visible(void **state)
 {

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "trace/places.h"
+#include "model/places.h"
 
 #define PLACES 2000
 

@@ -11,7 +11,7 @@
 #include "scratch.h"
 #include "trace_text.h"
 #include "render/render.h"
-#include "trace/model.h"
+#include "model/model.h"
 
 struct fixture {
 	char *dir, log[256];

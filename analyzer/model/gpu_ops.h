@@ -1,5 +1,5 @@
 /*
- * analyzer/trace/gpu_ops.h: what GPUs did, in the order in which operations began: the streams of GPU times
+ * analyzer/model/gpu_ops.h: what GPUs did, in the order in which operations began: the streams of GPU times
  * (trace_format.h, SPY_STREAM_GPU) of all processes. CUPTI brings its records late and in no order, so each stream is
  * read ahead of the others, as far as a later record may still be of an earlier time: how far that is, the first reading
  * finds out.
@@ -7,7 +7,7 @@
 #ifndef CUDASPY_GPU_OPS_H
 #define CUDASPY_GPU_OPS_H
 
-#include "trace.h"
+#include "trace/trace.h"
 
 enum gpu_event_kind {
 	GPU_EVENT_OP,

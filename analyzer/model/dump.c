@@ -1,12 +1,12 @@
 /*
- * analyzer/trace/dump.c: records as lines of text. Called by cmd_dump.c and by the golden tests.
+ * analyzer/model/dump.c: records as lines of text. Called by cmd_dump.c and by the golden tests.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "dump.h"
-#include "names.h"
+#include "trace/names.h"
 #include "base/lines.h"
 #include "base/redact.h"
 #include "base/suggest.h"

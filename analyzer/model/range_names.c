@@ -1,5 +1,5 @@
 /*
- * analyzer/trace/range_names.c: names of NVTX's ranges and marks. Called by the model for each
+ * analyzer/model/range_names.c: names of NVTX's ranges and marks. Called by the model for each
  * record that tells one.
  */
 #include <fnmatch.h>

@@ -1,5 +1,5 @@
 /*
- * analyzer/trace/dump.h: records as lines of text.
+ * analyzer/model/dump.h: records as lines of text.
  */
 #ifndef CUDASPY_DUMP_H
 #define CUDASPY_DUMP_H

@@ -1,5 +1,5 @@
 /*
- * analyzer/trace/range_names.h: names of NVTX's ranges and marks: the same name is the same one in
+ * analyzer/model/range_names.h: names of NVTX's ranges and marks: the same name is the same one in
  * all processes. The model adds what records tell; the accounting sums up by them.
  *
  * Programs name ranges one by one: "step 17". Names that differ in their numbers only are a family,
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include "base/util.h"
 #include "base/hash.h"
-#include "moment.h"
+#include "trace/moment.h"
 
 #define RANGE_FAMILY_MOST 8 /* names of a family that are shown one by one */
 #define RANGE_NAMES_MOST (1u << 16) /* are told apart */

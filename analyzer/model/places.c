@@ -1,5 +1,5 @@
 /*
- * analyzer/trace/places.c: which objects have an address. Called by the model for each object that
+ * analyzer/model/places.c: which objects have an address. Called by the model for each object that
  * is loaded or unloaded, and for each address that is looked up.
  *
  * Memory is cut into cells at several levels, each level's sixteen times as large as those of the

@@ -1,11 +1,11 @@
 /*
- * analyzer/trace/gpu_ops.c: streams of GPU times are read ahead and put in order. Called by the idle account, within
+ * analyzer/model/gpu_ops.c: streams of GPU times are read ahead and put in order. Called by the idle account, within
  * the main reading.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "gpu_ops.h"
-#include "moment.h"
+#include "trace/moment.h"
 
 /* No more than so many wait for their turn: 64 MB a process. */
 #define AHEAD_MOST ((size_t)1 << 20)

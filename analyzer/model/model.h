@@ -1,15 +1,15 @@
 /*
- * analyzer/trace/model.h: what the records so far have told about the processes: threads, kernels,
+ * analyzer/model/model.h: what the records so far have told about the processes: threads, kernels,
  * modules, GPUs, notes. Only model.c changes it.
  */
 #ifndef CUDASPY_MODEL_H
 #define CUDASPY_MODEL_H
 
-#include "merge.h"
-#include "moment.h"
+#include "trace/merge.h"
+#include "trace/moment.h"
 #include "places.h"
 #include "range_names.h"
-#include "records.h"
+#include "trace/records.h"
 #include "base/hash.h"
 
 /* For call_failed: of the few results that are not 0. */

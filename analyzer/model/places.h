@@ -1,5 +1,5 @@
 /*
- * analyzer/trace/places.h: where in a process's memory objects lie or lay: which of them have an
+ * analyzer/model/places.h: where in a process's memory objects lie or lay: which of them have an
  * address, found in as many steps whether a program has loaded ten objects or, one after the other,
  * a million. For the model.
  */

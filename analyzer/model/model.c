@@ -1,5 +1,5 @@
 /*
- * analyzer/trace/model.c: what the records so far have told about the processes. Called by the
+ * analyzer/model/model.c: what the records so far have told about the processes. Called by the
  * commands' one loop for each record; looked into by everyone after it.
  */
 #include <stdlib.h>
