@@ -221,7 +221,7 @@ include tests/stress/stress.mk
 # halves share nothing but include/, that shim/lib knows nothing of the rest but the processor, and that
 # the folders of the analyzer include only what lies below them.
 C_FILES := $(wildcard shim/*/*.[ch] shim/arch/*/*.[ch] analyzer/*.[ch] analyzer/*/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
-		$(filter-out tests/e2e/fake_map.h,$(wildcard tests/e2e/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.[ch] tests/mutate/*.c tests/gpu/*.[ch] tests/stress/*.[ch] tests/scale/*.[ch])
+		$(filter-out tests/e2e/programs/fake_map.h,$(wildcard tests/e2e/programs/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.[ch] tests/mutate/*.c tests/gpu/*.[ch] tests/stress/*.[ch] tests/scale/*.[ch])
 C_FILES += $(wildcard tests/recipes/*.[ch] mpi/*.[ch])
 check:
 	$(Q)$(MAKE) --no-print-directory -s CC=$(CLANG) BUILD=$(BUILD)/clang WERROR=-Werror all

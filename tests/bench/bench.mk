@@ -43,7 +43,7 @@ $(BENCH)/bench_map: tests/bench/bench_map.c $(BENCH_MAP)
 	$(Q)$(CC) $(BENCH_CFLAGS) -o $@ $^ $(APP_LDFLAGS) -lcudart -lstdc++ -lm -ldl
 
 # The program that acts as NCCL in tests/e2e.
-$(BENCH)/bench_nccl: tests/e2e/nccl.c
+$(BENCH)/bench_nccl: tests/e2e/programs/nccl.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(BENCH_CFLAGS) -D_GNU_SOURCE -o $@ $< -Wl,--enable-new-dtags,-rpath,$(CUDA_HOME)/lib64 \

@@ -2,7 +2,7 @@
 need python3
 bench=$CUDASPY_BUILD/bench
 [ -x "$bench/gentrace" ] || skip "no $bench/gentrace: make test-build"
-check=$here/check_export.py
+check=$here/checks/check_export.py
 formats=("folded" "folded --by=cause" "chrome")
 command -v protoc >/dev/null && formats+=("perfetto") || without "Perfetto's schema: no protoc here"
 

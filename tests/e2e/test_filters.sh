@@ -10,7 +10,7 @@ gentrace=$build/bench/gentrace
 parts() {
 	local name=$1 least=$2 looked_at
 	shift 2
-	looked_at=$(timeout 200 python3 "$here/check_filters.py" "$tool" "$@") || fail "$name: $looked_at"
+	looked_at=$(timeout 200 python3 "$here/checks/check_filters.py" "$tool" "$@") || fail "$name: $looked_at"
 	[ "$looked_at" -ge "$least" ] || fail "$name: only $looked_at parts"
 }
 

@@ -42,7 +42,7 @@ for program in legacy legacy_G; do
 	[ -x "$bin/$program" ] && [ -z "$first" ] || { without "$program"; continue; }
 	rm -rf "$out"
 	CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$shim" "$bin/$program" 100 2>err || fail "$program: status $?: $(cat err)"
-	line=$(grep -n 'mark: bad$' "$here/legacy.cu" | cut -d: -f1)
+	line=$(grep -n 'mark: bad$' "$here/programs/legacy.cu" | cut -d: -f1)
 	echo "legacy-stream legacy.cu:$line -- the order is needed" >accepted
 	"$tool" report --format=json --fail-on=legacy-stream --suppress=accepted "$out" >report.json 2>err ||
 		fail "$program: the gate fails: $(cat err)"

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3 jq
 bench=$CUDASPY_BUILD/bench
-check=$here/check_html.py
+check=$here/checks/check_html.py
 
 # page TRACE: its HTML and JSON; sets the figures that check_html.py prints.
 page() {

@@ -28,7 +28,7 @@ judged() {
 	trace=$(the_trace) || exit 1
 	"$tool" report --format=json "$trace" >report.json || fail "seed $seed: no report"
 	"$tool" dump "$trace" >dump || fail "seed $seed: cannot be dumped"
-	python3 "$here/judge_idle.py" truth notes report.json dump $table >judged 2>wrong ||
+	python3 "$here/checks/judge_idle.py" truth notes report.json dump $table >judged 2>wrong ||
 		fail "seed $seed${gpu:+ with GPU records}: $(cat wrong judged)"
 	[ -z "$table" ] || cat judged
 	[ -z "$gpu" ] || ! grep -v '^ ' judged | grep -qv ' exact ' || fail "seed $seed: not exact: $(cat judged)"
@@ -62,7 +62,7 @@ right 90
 
 # The judge: the truth is right, and each kind of mistake is noticed. Of the last seed.
 judge() {
-	python3 "$here/judge_idle.py" truth notes "$@" dump
+	python3 "$here/checks/judge_idle.py" truth notes "$@" dump
 }
 share() {
 	awk '{ all += $6; right += $7 } END { print all ? int(100 * right / all) : 0 }'

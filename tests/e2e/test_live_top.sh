@@ -37,7 +37,7 @@ done
 
 # ---- metrics ------------------------------------------------------------------------------------------
 pid=$(jq '.processes[0].pid' top.json)
-"$here/check_prom.py" top.prom >samples || fail "the metrics: $(cat top.prom)"
+"$here/checks/check_prom.py" top.prom >samples || fail "the metrics: $(cat top.prom)"
 # sample METRIC LABELS VALUE
 sample() {
 	grep -qF "$1"$'\t'"$2"$'\t'"$3" samples || fail "no $1 $2 $3: $(cat samples)"
@@ -58,7 +58,7 @@ seen=0 last=
 for i in $(seq 300); do
 	if [ -e service.prom ]; then
 		cp service.prom now.prom
-		"$here/check_prom.py" now.prom >samples || fail "the metrics of a service: $(cat now.prom)"
+		"$here/checks/check_prom.py" now.prom >samples || fail "the metrics of a service: $(cat now.prom)"
 		now=$(grep ^cudaspy_looked_at samples)
 		[ "$now" = "$last" ] || seen=$((seen + 1))
 		last=$now

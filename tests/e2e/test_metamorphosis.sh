@@ -12,7 +12,7 @@ same_report() {
 	shift
 	"$tool" report --nested --format=json "$@" >other.json 2>other.err || fail "$base $name: no report: $(cat other.err)"
 	# shellcheck disable=SC2086
-	"$here/same_report.py" "$base.json" other.json $but >differs ||
+	"$here/checks/same_report.py" "$base.json" other.json $but >differs ||
 		fail "$base $name: the report is another one: $(head -c 3000 differs)"
 }
 

@@ -13,13 +13,13 @@ draw() {
 # refused NAME: what jq makes of the right report is wrong to the judge.
 refused() {
 	jq "$2" right.json >"$1.json"
-	python3 "$here/judge_ranks.py" late "$1.json" >judged 2>wrong && fail "$1: the judge says nothing: $(cat judged)"
+	python3 "$here/checks/judge_ranks.py" late "$1.json" >judged 2>wrong && fail "$1: the judge says nothing: $(cat judged)"
 	[ -s wrong ] || fail "$1: the judge does not say what is wrong"
 }
 
 draw 5 late
-python3 "$here/judge_ranks.py" --as-report late >right.json || fail "no truth"
-python3 "$here/judge_ranks.py" late right.json >judged || fail "the truth is wrong to the judge"
+python3 "$here/checks/judge_ranks.py" --as-report late >right.json || fail "no truth"
+python3 "$here/checks/judge_ranks.py" late right.json >judged || fail "the truth is wrong to the judge"
 expect "named and planted" "$(cut -d' ' -f1-3 judged)" "5 11 11:kernel"
 refused silent '.findings = []'
 refused other '.findings[0].title = "rank 3 holds the others up"'
@@ -29,8 +29,8 @@ refused blames '.ranks[11].caused_ns *= 0.9'
 refused lost 'del(.ranks[2])'
 
 draw 9 clean --clean
-python3 "$here/judge_ranks.py" --as-report clean >clean.json || fail "no truth of a clean run"
-python3 "$here/judge_ranks.py" clean clean.json >judged || fail "the truth of a clean run is wrong to the judge"
+python3 "$here/checks/judge_ranks.py" --as-report clean >clean.json || fail "no truth of a clean run"
+python3 "$here/checks/judge_ranks.py" clean clean.json >judged || fail "the truth of a clean run is wrong to the judge"
 jq '.findings = [{id: "straggler-rank", title: "rank 1", idle_gpu_ns: 5e6}]' clean.json >false.json
-python3 "$here/judge_ranks.py" clean false.json >judged 2>wrong && fail "a straggler in a clean run, and the judge says nothing"
+python3 "$here/checks/judge_ranks.py" clean false.json >judged 2>wrong && fail "a straggler in a clean run, and the judge says nothing"
 exit 0

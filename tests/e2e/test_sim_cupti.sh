@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3
 sim="$here/../sim/with-sim"
-check="$here/check_cupti.py"
+check="$here/checks/check_cupti.py"
 selftest="$CUDASPY_BUILD/sim/selftest_cupti"
 
 # told NAME HOW [LINE...]: runs the selftest with these lines as the script and compares.

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3
 sim="$here/../sim/with-sim"
-check="$here/check_nccl.py"
+check="$here/checks/check_nccl.py"
 selftest="$CUDASPY_BUILD/sim/selftest_nccl"
 export TMPDIR=$tmp SPYSIM_NCCL_WAIT_S=40
 

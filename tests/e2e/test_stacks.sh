@@ -22,7 +22,7 @@ stacks() {
 
 # line SOURCE MARK: of the line that ends in that mark.
 line() {
-	grep -n "mark: $2\( \*/\)\?$" "$here/$1" | cut -d: -f1
+	grep -n "mark: $2\( \*/\)\?$" "$here/programs/$1" | cut -d: -f1
 }
 
 # shown SOURCE WANTED...: the first finding's stack, innermost first; each is FUNCTION (of a marked line) or

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3 jq sqlite3
 bench=$CUDASPY_BUILD/bench
-check=$here/check_tables.py
+check=$here/checks/check_tables.py
 
 # same_tables NAME [OPTION...] DIR: the export against the report with the same options; $said has what was compared.
 same_tables() {

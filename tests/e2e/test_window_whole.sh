@@ -33,7 +33,7 @@ recorded() {
 # compared NAME: with the full recording.
 compared() {
 	"$tool" report --format=json "$1" >"$1.json" 2>report.err || fail "$1: no report: $(cat report.err)"
-	python3 "$here/same_window.py" full.json "$1.json" $late_ms $rounds >said || fail "$1: $(head -n 40 said)"
+	python3 "$here/checks/same_window.py" full.json "$1.json" $late_ms $rounds >said || fail "$1: $(head -n 40 said)"
 	expect "$1: a window" "$(jq -c '.summary | [.windows, .calls, .problems]' "$1.json")" "$(jq -c '.summary | [1, .calls, .problems]' full.json)"
 }
 

@@ -175,7 +175,7 @@ expect "ps" "$(cat live)" "[\"dormant\",1,\"\`cudaspy start $pid\`\",true]"
 "$tool" top --once "$out" >live || fail "top: status $?"
 said "cannot be known: recording is dormant" "top"
 "$tool" top --once --prom=metrics "$out" >/dev/null || fail "top --prom: status $?"
-python3 "$here/check_prom.py" metrics >metrics.read || fail "metrics"
+python3 "$here/checks/check_prom.py" metrics >metrics.read || fail "metrics"
 expect "metrics" "$(awk -F '\t' '$1 ~ /dormant|windows_total/ {print $1, $NF}' metrics.read | paste -sd' ')" "cudaspy_dormant 1 cudaspy_windows_total 1"
 expect "metrics: nothing is said to hang" "$(awk -F '\t' '$1 == "cudaspy_hangs" {sum += $NF} END {print sum + 0}' metrics.read)" 0
 expect "later" "$("$tool" start --at=+0.1s --for=20ms --every=60ms "$out" | sed 's/.*: //')" "dormant until then"

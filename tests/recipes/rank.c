@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
-#include "../e2e/sim_program.h"
+#include "../e2e/programs/sim_program.h"
 
 #define COUNT 1024
 #define MEET_MOST_S 60

@@ -1,9 +1,0 @@
-/* tests/e2e/fake_map.h: preprocessed into the version script of one fake libcudart. */
-#include "fake_layers.h"
-#define ENTRY(name, layer, record, contract, inspector) FAKE_##layer(name;)
-NODE {
-global:
-#include "cudaspy/entrypoints.def"
-FAKE_DRIVER(cuBrandNew; cuLooksItselfUp;)
-local: *;
-};

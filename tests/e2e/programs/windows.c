@@ -1,0 +1,199 @@
+/*
+ * tests/e2e/programs/windows.c: does what its arguments say, one after the other, on the simulator: a program whose recording is
+ * dormant for a time, for test_windows.sh.
+ *
+ *   memory pin pageable stream   makes memory of each kind, and a stream
+ *   device:N                     makes it current
+ *   copy:N                       N asynchronous copies of both kinds of memory each
+ *   get:N                        asks for the current device N times
+ *   start stop                   cudaProfilerStart, cudaProfilerStop
+ *   push:NAME pop                a range of NVTX, as its header calls it: by the library that the environment names
+ *   begin:NAME                   a range that any thread may end; end: this thread does, end-there: another one
+ *   thread:N                     a new thread copies N times, and ends
+ *   stay:N                       one copies N times and stays; again:N: it copies N times more
+ *   wait:MS                      sleeps
+ *   touch:FILE await:FILE        says where it is; copies until the test goes on
+ *   fork:N                       a child copies N times and ends, before this process uses a GPU; where N is 1000 or
+ *                                more, it is N - 1000 times, and cudaProfilerStart before
+ *   exit kill                    ends: by _exit, by SIGKILL
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "sim_nvtx.h"
+#include "sim_program.h"
+
+int cudaProfilerStart(void);
+int cudaProfilerStop(void);
+int cudaGetDevice(int *device);
+
+enum { BYTES = 4096 };
+
+static void *device_memory, *pinned, *pageable, *stream;
+
+/* ---- CUDA -------------------------------------------------------------------------------------- */
+
+static void copy(int n)
+{
+	for (; n > 0; n--) {
+		OK(cudaMemcpyAsync(device_memory, pinned, BYTES, H2D, stream));
+		OK(cudaMemcpyAsync(device_memory, pageable, BYTES, H2D, stream));
+	}
+}
+
+static void *copy_there(void *n)
+{
+	copy((int)(intptr_t)n);
+	return NULL;
+}
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	int wanted; /* 0: none; -1: the thread is there */
+} staying = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+
+static void *stay(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&staying.lock);
+	for (;;) {
+		while (staying.wanted <= 0)
+			pthread_cond_wait(&staying.change, &staying.lock);
+		copy(staying.wanted);
+		staying.wanted = -1;
+		pthread_cond_broadcast(&staying.change);
+	}
+	return NULL;
+}
+
+static void again(int n)
+{
+	pthread_mutex_lock(&staying.lock);
+	staying.wanted = n;
+	pthread_cond_broadcast(&staying.change);
+	while (staying.wanted > 0)
+		pthread_cond_wait(&staying.change, &staying.lock);
+	pthread_mutex_unlock(&staying.lock);
+}
+
+static void run_thread(void *(*what)(void *), void *data, bool join)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, what, data))
+		exit(3);
+	if (join)
+		pthread_join(thread, NULL);
+}
+
+static void fork_and_copy(int n)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (!child) {
+		OK(cudaMalloc(&device_memory, BYTES));
+		OK(cudaMallocHost(&pinned, BYTES));
+		pageable = malloc(BYTES);
+		if (n >= 1000)
+			OK(cudaProfilerStart());
+		copy(n % 1000);
+		exit(0);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || status)
+		exit(4);
+}
+
+static void sleep_ms(int ms)
+{
+	nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL);
+}
+
+static void await(const char *file)
+{
+	while (access(file, F_OK)) {
+		copy(1);
+		sleep_ms(1);
+	}
+}
+
+static void get(int n)
+{
+	int device;
+
+	for (; n > 0; n--)
+		OK(cudaGetDevice(&device));
+}
+
+/* ---- what is to be done ------------------------------------------------------------------------ */
+
+static void act(const char *what, const char *value)
+{
+	int n = atoi(value);
+
+	if (!strcmp(what, "pin"))
+		OK(cudaMallocHost(&pinned, BYTES));
+	else if (!strcmp(what, "pageable"))
+		pageable = malloc(BYTES);
+	else if (!strcmp(what, "stream"))
+		OK(cudaStreamCreateWithFlags(&stream, 1));
+	else if (!strcmp(what, "device"))
+		OK(cudaSetDevice(n));
+	else if (!strcmp(what, "memory"))
+		OK(cudaMalloc(&device_memory, BYTES));
+	else if (!strcmp(what, "copy"))
+		copy(n);
+	else if (!strcmp(what, "get"))
+		get(n);
+	else if (!strcmp(what, "start"))
+		OK(cudaProfilerStart());
+	else if (!strcmp(what, "stop"))
+		OK(cudaProfilerStop());
+	else if (!strcmp(what, "push"))
+		push(value);
+	else if (!strcmp(what, "pop"))
+		pop();
+	else if (!strcmp(what, "begin"))
+		begin(value);
+	else if (!strcmp(what, "end"))
+		end(NULL);
+	else if (!strcmp(what, "end-there"))
+		run_thread(end, NULL, true);
+	else if (!strcmp(what, "thread"))
+		run_thread(copy_there, (void *)(intptr_t)n, true);
+	else if (!strcmp(what, "stay"))
+		run_thread(stay, NULL, false), again(n);
+	else if (!strcmp(what, "again"))
+		again(n);
+	else if (!strcmp(what, "wait"))
+		sleep_ms(n);
+	else if (!strcmp(what, "touch"))
+		fclose(fopen(value, "w"));
+	else if (!strcmp(what, "await"))
+		await(value);
+	else if (!strcmp(what, "fork"))
+		fork_and_copy(n);
+	else if (!strcmp(what, "exit"))
+		_exit(0);
+	else if (!strcmp(what, "kill"))
+		kill(getpid(), SIGKILL);
+	else
+		exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	find_nvtx();
+	for (int i = 1; i < argc; i++) {
+		char *value = strchr(argv[i], ':');
+
+		if (value)
+			*value++ = '\0';
+		act(argv[i], value ? value : "0");
+	}
+	return 0;
+}
