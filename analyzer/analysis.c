@@ -18,12 +18,15 @@ static int learn(struct analysis *a, const char *profile, bool again)
 	char *why;
 	int found;
 
+	jobs_phase("first reading");
 	expect_learn(&a->expect, a->set);
+	jobs_phase("evidence");
 	if (!evidence_gather(&a->expect, jobs_now())) {
 		expect_release(&a->expect);
 		expect_learn(&a->expect, a->set);
 		(void)evidence_gather(&a->expect, 1);
 	}
+	jobs_phase("settling");
 	found = profile_choose(&a->profile, profile, &a->expect.machine, &why);
 	if (found == 0 && why && !again)
 		warn("%s", why);
@@ -160,12 +163,15 @@ static enum outcome read_parts(struct analysis *a, struct groups *groups)
 
 	if (a->accounted) /* else nothing is concluded */
 		groups_by_use(groups, a->set);
+	jobs_phase("making parts");
 	parts_init(&parts, a, groups, PARTS_EACH * jobs_now());
 	parts_begun_ns = now_ns();
 	if (parts.n < 2) {
 		outcome = OUTCOME_ONE;
 	} else {
+		jobs_phase("main reading");
 		parts_read(&parts, jobs_now(), tell_of_parts);
+		jobs_phase("joining");
 		tell_progress(a, 0, parts_begun_ns, true);
 		if (!parts_join(&parts))
 			outcome = parts.has_conflict ? OUTCOME_AGAIN : OUTCOME_GIVEN_UP;
@@ -175,6 +181,7 @@ static enum outcome read_parts(struct analysis *a, struct groups *groups)
 	jobs_tell("%zu processes in %zu parts by %u threads%s%s", a->set->n_traces, parts.n,
 		  jobs_now(), parts.refused ? ", given up: " : "", parts.refused ?: "");
 	a->accounts.kernel_overlap.numbers = false;
+	jobs_phase("releasing");
 	parts_release(&parts);
 	return outcome;
 }
@@ -216,9 +223,12 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 	groups_release(&groups);
 	if (err)
 		return err;
+	jobs_phase("main reading");
 	if (outcome != OUTCOME_READ)
 		read_all(a);
+	jobs_phase("finishing");
 	finish(a);
+	jobs_phase("concluding");
 	return 0;
 }
 

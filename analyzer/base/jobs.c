@@ -5,6 +5,9 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 #include "jobs.h"
 #include "util.h"
 
@@ -64,4 +67,53 @@ void jobs_tell(const char *format, ...)
 	vfprintf(stderr, format, ap);
 	fputc('\n', stderr);
 	va_end(ap);
+}
+
+/* ---- where time goes -------------------------------------------------------------------------- */
+
+struct usage {
+	double wall_s, cpu_s;
+	long faults, waits, preempted;
+};
+
+bool jobs_tells_phases(void)
+{
+	const char *trace = getenv("CUDASPY_JOBS_TRACE");
+
+	return trace && !strcmp(trace, "phases");
+}
+
+static struct usage usage_now(void)
+{
+	struct timespec now;
+	struct rusage r;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	getrusage(RUSAGE_SELF, &r);
+	return (struct usage){
+		.wall_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9,
+		.cpu_s = (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
+			 (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6,
+		.faults = r.ru_minflt + r.ru_majflt,
+		.waits = r.ru_nvcsw,
+		.preempted = r.ru_nivcsw,
+	};
+}
+
+void jobs_phase(const char *name)
+{
+	static const char *current;
+	static struct usage begin;
+	struct usage now;
+
+	if (!jobs_tells_phases())
+		return;
+	now = usage_now();
+	if (current)
+		jobs_tell("%-15s %8.3f s, CPU %8.3f s, %ld faults, %ld waits, %ld preempted",
+			  current, now.wall_s - begin.wall_s, now.cpu_s - begin.cpu_s,
+			  now.faults - begin.faults, now.waits - begin.waits,
+			  now.preempted - begin.preempted);
+	current = name;
+	begin = now;
 }

@@ -4,6 +4,9 @@
 #ifndef CUDASPY_JOBS_H
 #define CUDASPY_JOBS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 /* A row for verbs that read traces; `member` is a const char *. */
 /* clang-format off */
 #define JOBS_OPTION(type, member) \
@@ -20,5 +23,10 @@ unsigned int jobs_now(void);
 
 /* With CUDASPY_JOBS_TRACE in the environment: a line on stderr. For tests. */
 void jobs_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* With CUDASPY_JOBS_TRACE=phases: the phase before has ended, and the one of that name begins. A line says what the one
+ * before took: time, CPU time of all threads, page faults, switches. NULL: none begins. By the main thread. */
+void jobs_phase(const char *name);
+bool jobs_tells_phases(void);
 
 #endif

@@ -164,12 +164,15 @@ static int make_report(struct making *m, FILE *out)
 		m->report.again = asked_again(&m->report.arena, m->options, m->dirs, m->n_dirs,
 					      m->set.n_runs > 1);
 	}
+	jobs_phase("sections");
 	m->report.text_only = m->options->renderer->render == render_text;
 	report_add_sections(&m->report, &m->analysis, m->symbols, m->options);
 	if (m->lanes)
 		err = add_timeline(m);
+	jobs_phase("rendering");
 	if (!err)
 		err = renderer_show(m->options->renderer, &m->report, out);
+	jobs_phase("releasing");
 	report_release(&m->report);
 	return err;
 }
@@ -178,8 +181,10 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		const struct report_options *options, FILE *out)
 {
 	struct making m = {.options = options, .dirs = dirs, .n_dirs = n_dirs};
-	int err = trace_set_open(&m.set, dirs, n_dirs, filter);
+	int err;
 
+	jobs_phase("opening");
+	err = trace_set_open(&m.set, dirs, n_dirs, filter);
 	if (!err) {
 		m.symbols = symbolizer_new();
 		if (options->renderer->timeline)
@@ -193,6 +198,7 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		symbolizer_free(m.symbols);
 	}
 	trace_set_release(&m.set);
+	jobs_phase(NULL);
 	warnings_flush();
 	return err;
 }

@@ -5,12 +5,31 @@
  */
 #include <stdlib.h>
 #include <time.h>
+#include "base/jobs.h"
 #include "parts.h"
 
 #define RECORDS_AT_A_TIME (1u << 17)
 #define REPLAY_FROM 16384 /* entries that are worth a replay … */
 #define AHEAD_MOST 1000000 /* … and so many wait for it: 64 MB */
 #define TELL_EVERY_NS 500000000
+
+/* What a thread's time went into, in ns. */
+enum activity { READING, REPLAYING, WAITING_FOR_LOCK, WAITING_AHEAD, WAITING_FOR_PART, ACTIVITIES };
+
+static const char *const activity_names[ACTIVITIES] = {
+	"reading",
+	"replaying",
+	"waiting for the lock",
+	"waiting because ahead",
+	"waiting for a part",
+};
+
+struct worker {
+	struct workers *workers;
+	uint64_t since_ns;
+	uint64_t ns[ACTIVITIES];
+	uint64_t turns;
+};
 
 struct workers {
 	struct parts *parts;
@@ -21,6 +40,35 @@ struct workers {
 	bool replaying;
 	uint64_t records;
 };
+
+/* The thread has done that since the last time. */
+static void did(struct worker *worker, enum activity activity)
+{
+	struct timespec now;
+	uint64_t ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	if (worker->since_ns)
+		worker->ns[activity] += ns - worker->since_ns;
+	worker->since_ns = ns;
+}
+
+static void tell_activities(const struct worker *all, unsigned int n)
+{
+	unsigned int i, k;
+
+	for (k = 0; jobs_tells_phases() && k < ACTIVITIES; k++) {
+		uint64_t sum_ns = 0, most_ns = 0;
+
+		for (i = 0; i < n; i++) {
+			sum_ns += all[i].ns[k];
+			most_ns = max_u64(most_ns, all[i].ns[k]);
+		}
+		jobs_tell("  %-22s %8.3f s in %u threads, the most in one %.3f s",
+			  activity_names[k], (double)sum_ns / 1e9, n, (double)most_ns / 1e9);
+	}
+}
 
 static bool is_over(const struct workers *w)
 {
@@ -94,7 +142,7 @@ static struct reading_moment hand_over(struct parts *p)
 	return until;
 }
 
-static void replay_some(struct workers *w)
+static void replay_some(struct workers *w, struct worker *worker)
 {
 	struct reading_moment until = hand_over(w->parts);
 	size_t n;
@@ -102,31 +150,45 @@ static void replay_some(struct workers *w)
 	w->replaying = true;
 	pthread_mutex_unlock(&w->lock);
 	n = parts_replay(w->parts, &until);
+	did(worker, REPLAYING);
 	pthread_mutex_lock(&w->lock);
+	did(worker, WAITING_FOR_LOCK);
 	w->replaying = false;
 	w->pending -= n;
 }
 
+static void wait_for_part(struct workers *w, struct worker *worker)
+{
+	enum activity why = w->pending > AHEAD_MOST ? WAITING_AHEAD : WAITING_FOR_PART;
+
+	pthread_cond_wait(&w->changed, &w->lock);
+	did(worker, why);
+}
+
 static void *work(void *data)
 {
-	struct workers *w = data;
+	struct worker *worker = data;
+	struct workers *w = worker->workers;
 	struct part *part;
 	bool ended;
 
+	did(worker, READING);
 	pthread_mutex_lock(&w->lock);
 	while (!is_over(w)) {
 		part = choose(w);
 		if (!part) {
-			pthread_cond_wait(&w->changed, &w->lock);
+			wait_for_part(w, worker);
 			continue;
 		}
 		part->state = PART_RUNNING;
 		pthread_mutex_unlock(&w->lock);
 		ended = !part_go_on(part, RECORDS_AT_A_TIME);
+		did(worker, READING);
 		pthread_mutex_lock(&w->lock);
+		did(worker, WAITING_FOR_LOCK);
 		put_back(w, part, ended);
 		if (!w->replaying && w->pending >= REPLAY_FROM)
-			replay_some(w);
+			replay_some(w, worker);
 		pthread_cond_broadcast(&w->changed);
 	}
 	pthread_cond_broadcast(&w->changed);
@@ -160,20 +222,25 @@ void parts_read(struct parts *p, unsigned int jobs,
 {
 	struct workers w = {.parts = p};
 	pthread_t *threads = xcalloc(jobs, sizeof(*threads));
+	struct worker *all = xcalloc(jobs, sizeof(*all));
 	unsigned int i, n = 0;
 
 	pthread_mutex_init(&w.lock, NULL);
 	pthread_cond_init(&w.changed, NULL);
+	for (i = 0; i < jobs; i++)
+		all[i].workers = &w;
 	for (i = 0; i < jobs && i < p->n; i++)
-		if (!pthread_create(&threads[n], NULL, work, &w))
+		if (!pthread_create(&threads[n], NULL, work, &all[n]))
 			n++;
 	if (n)
 		wait_and_tell(&w, tell);
 	else
-		work(&w); /* there may be no more threads */
+		work(&all[0]); /* there may be no more threads */
 	for (i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
 	free(threads);
+	tell_activities(all, n);
+	free(all);
 	pthread_cond_destroy(&w.changed);
 	pthread_mutex_destroy(&w.lock);
 	hand_over(p);
