@@ -105,7 +105,7 @@ static void begin(struct analysis *a, const struct analysis_options *options)
 	findings_init(&a->findings, &a->accounts);
 	cost_begin(&a->cost, &a->accounts);
 	idle_init(&a->idle, &a->accounts);
-	ranks_init(&a->ranks, &a->idle);
+	ranks_init(&a->ranks, &a->idle, false);
 	a->ranks.sample = options->sample_collectives;
 	a->accounts.listener = a->accounts.ranges.listener = options->listener;
 	if (options->subject)

@@ -5,7 +5,8 @@
 
 #define ENTRIES_FIRST 1024
 
-struct journal_entry *journal_add(struct journal *journal, enum journal_kind kind)
+struct journal_entry *journal_add_heavy(struct journal *journal, enum journal_kind kind,
+					size_t weight)
 {
 	struct journal_entry *entry;
 
@@ -14,6 +15,8 @@ struct journal_entry *journal_add(struct journal *journal, enum journal_kind kin
 		journal->all = xrealloc(journal->all, journal->room, sizeof(*journal->all));
 	}
 	entry = &journal->all[journal->n++];
-	*entry = (struct journal_entry){.at = moment_now(), .kind = (uint8_t)kind};
+	*entry = (struct journal_entry){
+		.at = moment_now(), .kind = (uint8_t)kind, .weight = (uint16_t)weight};
+	journal->weight += weight;
 	return entry;
 }

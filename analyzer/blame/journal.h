@@ -10,6 +10,7 @@
 
 struct thread;
 struct thread_account;
+struct rank_news;
 
 enum journal_kind {
 	JOURNAL_REQUEST, /* a thread was in the kernel module */
@@ -18,6 +19,7 @@ enum journal_kind {
 	JOURNAL_GPU, /* a GPU is known from here on */
 	JOURNAL_IDLE, /* it was idle */
 	JOURNAL_TAKEN_BACK, /* a part of such an interval was not */
+	JOURNAL_RANK, /* news of a rank: analyzer/ranks/news.h */
 };
 
 struct journal_entry {
@@ -26,6 +28,7 @@ struct journal_entry {
 	uint32_t gpu; /* its index in the part */
 	uint8_t kind; /* enum journal_kind */
 	uint8_t device;
+	uint16_t weight; /* what it takes, in entries */
 	union {
 		struct {
 			struct thread_account *account;
@@ -41,6 +44,9 @@ struct journal_entry {
 			uint64_t begin_ns, end_ns;
 			uint64_t number, by_ns; /* of an interval; what was taken off it */
 		} idle;
+		struct {
+			struct rank_news *news; /* owned */
+		} rank;
 	};
 };
 
@@ -48,9 +54,16 @@ struct journal_entry {
 struct journal {
 	struct journal_entry *all;
 	size_t n, room;
+	size_t weight; /* of all */
 };
 
-/* One more entry, of now. The rest of it is the caller's to fill in. */
-struct journal_entry *journal_add(struct journal *journal, enum journal_kind kind);
+/* One more entry, of now, which weighs so much. The rest of it is the caller's to fill in. */
+struct journal_entry *journal_add_heavy(struct journal *journal, enum journal_kind kind,
+					size_t weight);
+
+static inline struct journal_entry *journal_add(struct journal *journal, enum journal_kind kind)
+{
+	return journal_add_heavy(journal, kind, 1);
+}
 
 #endif

@@ -546,14 +546,14 @@ static void add_holder(void *data, const struct idle_part *part, uint64_t ns)
 	}
 }
 
-void idle_sum_follow(const struct accounting *a, const struct host_threads *threads,
+bool idle_sum_follow(const struct accounting *a, const struct host_threads *threads,
 		     struct idle_sum *sum, const struct idle_part *part, uint64_t ns)
 {
 	const struct thread_account *c;
 	const struct thread *thread;
 
 	if (!part->holder || !ns || (part->cause != IDLE_LOCK && part->cause != IDLE_JOIN))
-		return;
+		return false;
 	if (!sum->holder)
 		sum->holder = xcalloc(1, sizeof(*sum->holder));
 	if (ns >= sum->holder->tid_ns) {
@@ -565,4 +565,5 @@ void idle_sum_follow(const struct accounting *a, const struct host_threads *thre
 	if (c)
 		host_divide(a, host_thread_find(threads, thread), c, part->at_ns, part->at_ns + ns,
 			    add_holder, sum->holder);
+	return true;
 }

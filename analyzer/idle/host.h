@@ -124,9 +124,9 @@ enum idle_cause host_cpu_cause(const struct accounting *a, const struct process 
 
 /*
  * A part has been added to the sum: if it was a wait for a thread that makes CUDA calls, what did that one meanwhile? The
- * chain ends there.
+ * chain ends there. False: nothing of the sum is another.
  */
-void idle_sum_follow(const struct accounting *a, const struct host_threads *threads,
+bool idle_sum_follow(const struct accounting *a, const struct host_threads *threads,
 		     struct idle_sum *sum, const struct idle_part *part, uint64_t ns);
 
 typedef void idle_visit(void *data, const struct idle_part *part, uint64_t ns);

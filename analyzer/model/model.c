@@ -433,26 +433,34 @@ static void apply_stack(struct process *process, const struct record *record)
 	record->thread->stack = stack;
 }
 
+static void forget_stacks_of(struct process *process)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < process->n_stacks; i++) {
+		struct stack *stack = process->stacks[i];
+
+		if (!stack->kept && !stack->pinned) {
+			free(stack);
+			continue;
+		}
+		stack->kept = false;
+		process->stacks[kept++] = stack;
+	}
+	process->n_stacks = kept;
+}
+
+/* Those of other parts of the set belong to other threads. */
 void model_forget_stacks(struct model *model)
 {
-	size_t i, j, kept;
+	size_t n = model->own ? model->n_own : model->n_processes, i;
 
 	model->n_stacks = 0;
-	for (i = 0; i < model->n_processes; i++) {
-		struct process *process = &model->processes[i];
+	for (i = 0; i < n; i++) {
+		struct process *process = &model->processes[model->own ? model->own[i] : i];
 
-		for (j = kept = 0; j < process->n_stacks; j++) {
-			struct stack *stack = process->stacks[j];
-
-			if (!stack->kept) {
-				free(stack);
-				continue;
-			}
-			stack->kept = false;
-			process->stacks[kept++] = stack;
-		}
-		process->n_stacks = kept;
-		model->n_stacks += kept;
+		forget_stacks_of(process);
+		model->n_stacks += process->n_stacks;
 	}
 }
 

@@ -86,6 +86,7 @@ struct stack {
 	uint8_t why; /* enum spy_stack_why, or-ed */
 	uint8_t n, n_python;
 	bool kept; /* while it is found out which are needed */
+	bool pinned; /* who needs it is not asked: it is never forgotten */
 	bool more_python; /* frames outside of these */
 	struct python_frame python[SPY_PYTHON_MOST]; /* the thread's in Python, innermost first */
 	uint64_t frames[];
@@ -210,6 +211,9 @@ struct model {
 	size_t n_streams;
 	struct process *processes; /* as the set's traces */
 	size_t n_processes;
+	/* Of a part of a set: the processes that its streams are of, by index; NULL: all of them. */
+	const uint32_t *own;
+	size_t n_own;
 	struct thread **threads;
 	size_t n_threads;
 	struct thread *by_tid; /* the youngest of each number */
@@ -284,7 +288,7 @@ static inline void model_apply(struct model *model, struct record *record)
 /* The thread of that number, named by another thread's record; made if it is new. */
 struct thread *model_thread(struct model *model, struct process *process, uint32_t tid);
 
-/* Forgets all stacks that are not marked as kept, and takes the marks off the others. */
+/* Forgets all stacks of its processes that are neither marked as kept nor pinned, and takes the marks off the others. */
 void model_forget_stacks(struct model *model);
 
 /* One that stands for several of the process, where they are too many to tell apart; it has no

@@ -24,17 +24,11 @@ static struct range_name *add(struct range_names *names, const char *key, size_t
 	return name;
 }
 
-/* Bytes of its key. */
-static size_t key_bytes(const struct range_name *name)
-{
-	return (size_t)(name->name - name->key) + strlen(name->name) + 2;
-}
-
 static struct range_name *find(struct range_names *names, const struct range_name *like)
 {
 	struct range_name *name;
 
-	HASH_FIND(hh, names->by_key, like->key, key_bytes(like), name);
+	HASH_FIND(hh, names->by_key, like->key, range_name_key_bytes(like), name);
 	return name;
 }
 
@@ -44,19 +38,18 @@ static void move(struct range_names *names, struct range_names *from, struct ran
 	name->index = (uint32_t)names->n;
 	names->all = grow(names->all, names->n, sizeof(struct range_name *));
 	names->all[names->n++] = name;
-	HASH_ADD_KEYPTR(hh, names->by_key, name->key, key_bytes(name), name);
+	HASH_ADD_KEYPTR(hh, names->by_key, name->key, range_name_key_bytes(name), name);
 }
 
 struct range_name *range_names_adopt(struct range_names *names, struct range_names *from,
-				     struct range_name *name, struct range_names *prefer)
+				     struct range_name *name)
 {
-	struct range_name *own = find(names, name), *preferred;
+	struct range_name *own = find(names, name);
 
 	if (own)
 		return own;
-	preferred = prefer && prefer != from ? find(prefer, name) : NULL;
-	move(names, preferred ? prefer : from, preferred ?: name);
-	return preferred ?: name;
+	move(names, from, name);
+	return name;
 }
 
 void range_names_adopt_unknown(struct range_names *names, struct range_names *from)

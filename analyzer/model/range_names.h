@@ -44,13 +44,18 @@ void range_names_release(struct range_names *names);
 struct range_name *range_names_get(struct range_names *names, const char *domain, const char *name,
 				   bool folded);
 
-/* When parts of a set have been read: the name of that key in the whole, made of this one if there is none yet. Of the
- * same key in `prefer`, if it is there, for there are who remember where it lies. */
+/* When parts of a set have been read: the name of that key in the whole, made of this one if there is none yet. */
 struct range_name *range_names_adopt(struct range_names *names, struct range_names *from,
-				     struct range_name *name, struct range_names *prefer);
+				     struct range_name *name);
 
 /* Names that are not known: those of the whole. */
 void range_names_adopt_unknown(struct range_names *names, struct range_names *from);
+
+/* Of its key. */
+static inline size_t range_name_key_bytes(const struct range_name *name)
+{
+	return (size_t)(name->name - name->key) + strlen(name->name) + 2;
+}
 
 /* What a name is shown as: itself, or its family. */
 static inline struct range_name *range_shown(struct range_name *name)

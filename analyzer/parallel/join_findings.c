@@ -4,7 +4,6 @@
  */
 #include <stdlib.h>
 #include "parts.h"
-#include "ranks/work.h"
 
 /* ---- sites ------------------------------------------------------------------------------------ */
 
@@ -54,66 +53,14 @@ bool join_findings(struct parts *p)
 
 /* ---- ranks ------------------------------------------------------------------------------------ */
 
-static bool has_ranks(const struct ranks *ranks)
-{
-	return ranks->any || ranks->lost || (ranks->work && ranks->work->n_members);
-}
-
-static void join_lanes(struct ranks_work *w)
-{
-	struct rank_lane **all = w->lanes;
-	size_t n = w->n_lanes, i;
-
-	w->lanes = NULL;
-	w->n_lanes = 0;
-	for (i = 0; i < n; i++) {
-		if (!all[i])
-			continue;
-		while (w->n_lanes <= all[i]->thread->index) {
-			w->lanes = grow(w->lanes, w->n_lanes, sizeof(struct rank_lane *));
-			w->lanes[w->n_lanes++] = NULL;
-		}
-		w->lanes[all[i]->thread->index] = all[i];
-	}
-	free(all);
-}
-
-/* All collective operations were in one part. */
-static void take_ranks(struct analysis *whole, struct ranks *ranks)
-{
-	ranks_release(&whole->ranks);
-	whole->ranks = *ranks;
-	*ranks = (struct ranks){0};
-	whole->ranks.idle = &whole->idle;
-	whole->idle.collectives = &whole->ranks;
-	join_lanes(whole->ranks.work);
-}
-
+/* The replay has evaluated them. */
 bool join_ranks(struct parts *p)
 {
-	struct analysis *whole = p->whole;
-	struct part *owner = NULL;
-	size_t i, j;
+	struct ranks *whole = &p->whole->ranks;
+	size_t i;
 
-	for (i = 0; i < p->n; i++) {
-		if (!has_ranks(&p->all[i].a.ranks))
-			continue;
-		if (owner) {
-			p->conflict[0] = owner->processes[0];
-			p->conflict[1] = p->all[i].processes[0];
-			p->has_conflict = true;
-			return parts_refuse(p, "collective operations in several parts");
-		}
-		owner = &p->all[i];
-	}
-	if (owner)
-		take_ranks(whole, &owner->a.ranks);
-	for (i = 0; i < p->n; i++) {
-		const struct part *part = &p->all[i];
-
-		for (j = 0; part != owner && j < part->n_processes; j++)
-			whole->ranks.states[part->processes[j]] =
-				part->a.ranks.states[part->processes[j]];
-	}
+	for (i = 0; i < p->n; i++)
+		ranks_join(whole, &p->all[i].a.ranks, p->all[i].processes, p->all[i].n_processes);
+	ranks_joined(whole);
 	return true;
 }

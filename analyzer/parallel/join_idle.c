@@ -118,7 +118,7 @@ static uint64_t join_owner(const struct part *part, const uint32_t *numbers, uin
 		return idle_owner_gpu(numbers[(uint32_t)owner]);
 	case 2:
 		return idle_owner_exact(numbers[(uint32_t)owner]);
-	default: /* of a rank: those of one part */
+	default: /* of a rank: the whole's */
 		return owner;
 	}
 }
@@ -137,12 +137,17 @@ static bool join_sums(struct parts *p, uint32_t *const *numbers)
 			births_add(&order, &sum->born, i, sum);
 		HASH_CLEAR(hh, sums->by_key);
 	}
+	/* The replay's, of ranks: of one record they come behind those of the part that has it. */
+	for (sum = whole->by_key; sum; sum = sum->hh.next)
+		births_add(&order, &sum->born, p->n, sum);
+	HASH_CLEAR(hh, whole->by_key);
 	births_sort(&order);
 	for (i = 0; i < order.n; i++) {
 		size_t part = order.all[i].part;
 
 		sum = order.all[i].what;
-		sum->key.owner = join_owner(&p->all[part], numbers[part], sum->key.owner);
+		if (part < p->n)
+			sum->key.owner = join_owner(&p->all[part], numbers[part], sum->key.owner);
 		HASH_ADD(hh, whole->by_key, key, sizeof(sum->key), sum);
 	}
 	births_release(&order);

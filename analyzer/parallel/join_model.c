@@ -99,25 +99,14 @@ static void join_range_numbers(struct parts *p)
 	}
 }
 
-/* Of the ranks, where they lie is remembered. */
-static struct range_names *names_of_ranks(struct parts *p)
-{
-	size_t i;
-
-	for (i = 0; i < p->n; i++)
-		if (p->all[i].a.ranks.any)
-			return &p->all[i].a.model.range_names;
-	return NULL;
-}
-
 static bool join_names(struct parts *p)
 {
-	struct range_names *whole = &p->whole->model.range_names, *prefer = names_of_ranks(p);
+	struct range_names *whole = &p->whole->model.range_names;
 	struct births order = {0};
 	struct kin *kin;
 	size_t i, j;
 
-	range_names_adopt_unknown(whole, prefer ?: &p->all[0].a.model.range_names);
+	range_names_adopt_unknown(whole, &p->all[0].a.model.range_names);
 	for (i = 0; i < p->n; i++) {
 		struct range_names *names = &p->all[i].a.model.range_names;
 
@@ -131,7 +120,7 @@ static bool join_names(struct parts *p)
 		struct range_name *name = order.all[i].what;
 
 		name->into = range_names_adopt(
-			whole, &p->all[order.all[i].part].a.model.range_names, name, prefer);
+			whole, &p->all[order.all[i].part].a.model.range_names, name);
 	}
 	kin = xcalloc(order.n + 1, sizeof(*kin));
 	for (i = 0; i < order.n; i++) {

@@ -163,6 +163,8 @@ static void init_model(struct model *model, const struct part *part, const struc
 				.n_streams = part->n_streams,
 				.processes = whole->processes,
 				.n_processes = whole->n_processes,
+				.own = part->processes,
+				.n_own = part->n_processes,
 				.owners = whole->owners};
 	range_names_init(&model->range_names);
 }
@@ -188,8 +190,7 @@ static void init_accounts(struct part *part, const struct analysis *whole)
 	findings_init(&a->findings, &a->accounts);
 	cost_begin(&a->cost, &a->accounts);
 	idle_init(&a->idle, &a->accounts);
-	ranks_init(&a->ranks, &a->idle);
-	a->ranks.sample = whole->ranks.sample;
+	ranks_init(&a->ranks, &a->idle, true);
 	a->accounts.blame.subject = whole->accounts.blame.subject;
 	a->accounts.blame.journal = a->accounts.kernel_overlap.journal = a->idle.journal =
 		&part->journal;
@@ -274,12 +275,23 @@ static void release_analysis(struct part *part)
 	model_release(&a->model);
 }
 
+/* Entries that were not replayed: from the first one on. */
+static void release_journal(struct journal *journal, size_t first)
+{
+	size_t i;
+
+	for (i = first; i < journal->n; i++)
+		if (journal->all[i].kind == JOURNAL_RANK)
+			ranks_drop(journal->all[i].rank.news);
+	free(journal->all);
+}
+
 static void release_chunks(struct part_chunk *chunk)
 {
 	while (chunk) {
 		struct part_chunk *behind = chunk->behind;
 
-		free(chunk->journal.all);
+		release_journal(&chunk->journal, chunk->next);
 		free(chunk);
 		chunk = behind;
 	}
@@ -296,7 +308,7 @@ void parts_release(struct parts *p)
 			release_analysis(part);
 		release_chunks(part->chunks);
 		release_chunks(part->replayed);
-		free(part->journal.all);
+		release_journal(&part->journal, 0);
 		for (j = 0; j < part->n_warnings; j++)
 			free(part->warnings[j].text);
 		free(part->warnings);

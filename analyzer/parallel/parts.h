@@ -89,7 +89,7 @@ void parts_read(struct parts *p, unsigned int jobs,
 void part_begin(struct part *part);
 bool part_go_on(struct part *part, uint64_t records); /* false: it has ended */
 
-/* All chunks up to a moment; NULL: all. Returns how many entries. */
+/* All chunks up to a moment; NULL: all. Returns what the entries weigh. */
 size_t parts_replay(struct parts *p, const struct reading_moment *until);
 
 /* The parts become the whole, whose own parts are initialised and empty. False: they are worth nothing, and the whole is

@@ -77,6 +77,11 @@ static void replay(struct parts *p, struct part *part, const struct journal_entr
 	case JOURNAL_IDLE:
 		see_idle(p, part, entry);
 		break;
+	case JOURNAL_RANK:
+		reading_place.moment = entry->at;
+		ranks_apply(&p->whole->ranks, entry->rank.news);
+		free(entry->rank.news);
+		break;
 	default:
 		see_taken_back(p, part, entry);
 		break;
@@ -128,17 +133,18 @@ size_t parts_replay(struct parts *p, const struct reading_moment *until)
 	const struct journal_entry *entry;
 	struct reading_moment limit;
 	struct part *part;
-	size_t n = 0;
+	size_t weight = 0;
 
 	while ((part = oldest(p, &limit))) {
 		if (until && moment_compare(&next_of(part)->at, until) > 0)
 			break;
 		do {
+			weight += next_of(part)->weight;
 			replay(p, part, next_of(part));
 			take(part);
-			n++;
 		} while ((entry = next_of(part)) && moment_compare(&entry->at, &limit) < 0 &&
 			 (!until || moment_compare(&entry->at, until) <= 0));
 	}
-	return n;
+	reading_place = (struct reading_place){0};
+	return weight;
 }

@@ -36,7 +36,7 @@ struct workers {
 	pthread_mutex_t lock; /* of all below, and of what parts.h says */
 	pthread_cond_t changed;
 	size_t n_ended;
-	size_t pending; /* entries */
+	size_t pending; /* what entries weigh */
 	bool replaying;
 	uint64_t records;
 };
@@ -115,7 +115,7 @@ static void put_back(struct workers *w, struct part *part, bool ended)
 		return;
 	chunk = xcalloc(1, sizeof(*chunk));
 	chunk->journal = part->journal;
-	w->pending += part->journal.n;
+	w->pending += part->journal.weight;
 	part->journal = (struct journal){0};
 	*part->last_chunk = chunk;
 	part->last_chunk = &chunk->behind;
@@ -142,19 +142,28 @@ static struct reading_moment hand_over(struct parts *p)
 	return until;
 }
 
+static void look_whether_refused(struct parts *p)
+{
+	const char *why = p->whole->accounted ? ranks_refused(&p->whole->ranks) : NULL;
+
+	if (why)
+		parts_refuse(p, why);
+}
+
 static void replay_some(struct workers *w, struct worker *worker)
 {
 	struct reading_moment until = hand_over(w->parts);
-	size_t n;
+	size_t weight;
 
 	w->replaying = true;
 	pthread_mutex_unlock(&w->lock);
-	n = parts_replay(w->parts, &until);
+	weight = parts_replay(w->parts, &until);
 	did(worker, REPLAYING);
 	pthread_mutex_lock(&w->lock);
 	did(worker, WAITING_FOR_LOCK);
 	w->replaying = false;
-	w->pending -= n;
+	w->pending -= weight;
+	look_whether_refused(w->parts);
 }
 
 static void wait_for_part(struct workers *w, struct worker *worker)
@@ -246,4 +255,5 @@ void parts_read(struct parts *p, unsigned int jobs,
 	hand_over(p);
 	if (!p->refused)
 		parts_replay(p, NULL);
+	look_whether_refused(p);
 }

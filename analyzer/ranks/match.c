@@ -1,5 +1,5 @@
 /*
- * analyzer/ranks/match.c: operations of different ranks that are one. Called for each record of an operation.
+ * analyzer/ranks/match.c: operations of different ranks that are one. Called for news of operations.
  *
  * The ranks of a communicator are matched by the number that NCCL itself gives an operation, sends with receives by how
  * many there were before. Hosts' clocks may differ, so the order in which records of different hosts come means nothing.
@@ -222,45 +222,18 @@ static struct rank_instance *instance_get(struct rank_comm *comm, const struct i
 
 /* ---- submitted ------------------------------------------------------------------------------- */
 
-#define BEHIND_MOST 4 /* calls that a library may make between the launch and the record */
-
-/* The last of the thread's calls that submitted work; NULL: the record is not behind one. */
-static const struct completed_call *launch_of(const struct ranks *ranks,
-					      const struct thread_account *c)
+static uint64_t key_of_op(const struct process *process, uint32_t id)
 {
-	const struct functions *functions = &ranks->idle->accounts->model->set->functions;
-	uint64_t known = c ? min_u64(c->ring.n, c->ring.size) : 0, i;
-
-	for (i = 1; i <= known && i <= BEHIND_MOST; i++) {
-		const struct completed_call *call = completed_call_at(&c->ring, c->ring.n - i);
-
-		if (spy_contract_submits(functions->all[call->fn].contract))
-			return call;
-	}
-	return NULL;
-}
-
-static uint64_t handed_over(const struct ranks *ranks, const struct rank_member *member)
-{
-	const struct gpu_work *work = &ranks->idle->accounts->work;
-	const struct device_streams *d =
-		&work->devices[work_index(work, member->process->trace->index, member->device)];
-
-	return d->handed_over + d->others;
-}
-
-static uint64_t key_of_op(const struct record *record, uint32_t id)
-{
-	return (uint64_t)record->process << 32 | id;
+	return (uint64_t)process->trace->index << 32 | id;
 }
 
 /* From now on SPY_EV_COLLECTIVE_RAN finds it. An older one of the same number never ran, as far as is known. */
-static void expect_run(struct ranks *ranks, struct rank_op *op, const struct record *record)
+static void expect_run(struct ranks *ranks, struct rank_op *op, uint32_t id)
 {
 	struct ranks_work *w = ranks->work;
 	struct rank_op *older;
 
-	op->key = key_of_op(record, record->raw->collective.id);
+	op->key = key_of_op(op->member->process, id);
 	HASH_FIND(hh, w->pending, &op->key, sizeof(op->key), older);
 	if (older) {
 		HASH_DEL(w->pending, older);
@@ -272,49 +245,21 @@ static void expect_run(struct ranks *ranks, struct rank_op *op, const struct rec
 	HASH_ADD(hh, w->pending, key, sizeof(op->key), op);
 }
 
-static struct rank_op *op_add(struct ranks *ranks, struct rank_instance *instance,
-			      struct rank_member *member, const struct record *record)
+static void op_add(struct ranks *ranks, struct rank_instance *instance, struct rank_member *member,
+		   struct rank_op *op)
 {
-	const struct thread_account *c = thread_account_of(ranks->idle->accounts, record->thread);
-	const struct completed_call *launch = launch_of(ranks, c);
-	struct rank_lane *lane = rank_lane_get(ranks, record->thread);
-	struct rank_part parts[PARTS_MOST];
-	uint32_t n_parts = lane ? rank_lane_take(ranks, lane, parts) : 0;
-	struct rank_op *op;
-	uint64_t handed;
-
-	op = xcalloc(1, sizeof(*op) + n_parts * sizeof(*op->parts));
 	op->instance = instance;
 	op->member = member;
 	op->next = instance->ops;
 	instance->ops = op;
 	instance->n_ops++;
-	op->launched = launch != NULL;
-	op->first = true;
-	op->submit_begin_ns = launch ? launch->begin_ns : record->ns;
-	op->submit_end_ns = launch ? launch->end_ns : record->ns;
-	op->n_parts = n_parts;
-	if (lane) {
-		memcpy(op->parts, parts, n_parts * sizeof(*op->parts));
-		handed = handed_over(ranks, member);
-		op->first = !lane->submitted_ns;
-		op->gpu_operations = handed - min_u64(lane->handed_over, handed);
-		lane->handed_over = handed;
-		lane->submitted_ns = op->submit_begin_ns;
-		if (lane->launches && launch)
-			lane->launches[lane->n_launches++ % LAUNCHES_MOST] =
-				(struct rank_launch){launch->begin_ns, launch->end_ns};
-	}
 	instance->comm->n_ops++;
 	ranks->work->n_ops++;
-	return op;
 }
 
 /* What the operation is, for those who disagree. */
-static struct rank_op_seen seen_of(const struct rank_op *op, const struct record *record)
+static struct rank_op_seen seen_of(const struct rank_op *op, const struct spy_rec_collective *raw)
 {
-	const struct spy_rec_collective *raw = &record->raw->collective;
-
 	return (struct rank_op_seen){.rank = op->member->rank->index,
 				     .func = raw->func,
 				     .seq = raw->seq,
@@ -326,10 +271,10 @@ static struct rank_op_seen seen_of(const struct rank_op *op, const struct record
 				     .process = op->site->sum.process};
 }
 
-static struct rank_member *member_of(const struct ranks_work *w, const struct record *record,
+static struct rank_member *member_of(const struct ranks_work *w, const struct process *process,
 				     uint32_t comm)
 {
-	const struct member_key key = {record->process, comm};
+	const struct member_key key = {process->trace->index, comm};
 	struct rank_member *member;
 
 	HASH_FIND(hh, w->members, &key, sizeof(key), member);
@@ -338,20 +283,17 @@ static struct rank_member *member_of(const struct ranks_work *w, const struct re
 
 /* What the group knows of where such operations are submitted stands in for a stack. */
 static struct rank_site_sum *site_of(struct ranks *ranks, const struct rank_instance *instance,
-				     const struct record *record)
+				     const struct rank_submitted_news *news,
+				     struct rank_site_sum *site)
 {
 	struct rank_group_sum *group = rank_group_get(ranks, instance);
-	const struct thread_account *c = thread_account_of(ranks->idle->accounts, record->thread);
-	bool has_stack;
-	struct rank_site_sum *site = rank_site_find(ranks, record, launch_of(ranks, c), &has_stack);
 
-	if (has_stack)
+	if (news->site.has_stack)
 		group->site = site;
 	return group->site ?: site;
 }
 
-static void see_rank(struct rank_member *member, const struct rank_op *op,
-		     const struct record *record)
+static void see_rank(struct rank_member *member, const struct rank_op *op, uint64_t ns)
 {
 	struct rank *rank = member->rank;
 
@@ -360,62 +302,72 @@ static void see_rank(struct rank_member *member, const struct rank_op *op,
 	rank->device = (uint8_t)member->device;
 	if (!rank->first_ns)
 		rank->first_ns = op->submit_begin_ns;
-	rank->last_ns = max_u64(rank->last_ns, record->ns);
+	rank->last_ns = max_u64(rank->last_ns, ns);
 }
 
-void rank_see_collective(struct ranks *ranks, const struct record *record)
+/* False: the operation cannot be followed. */
+static bool take_submitted(struct ranks *ranks, const struct rank_submitted_news *news,
+			   struct rank_member *member, struct rank_site_sum *site)
 {
-	const struct spy_rec_collective *raw = &record->raw->collective;
-	struct rank_member *member = member_of(ranks->work, record, raw->comm);
+	const struct spy_rec_collective *raw = &news->raw;
+	struct rank_op *op = news->op;
 	struct rank_instance *instance;
 	struct instance_key key;
 	struct rank_op_seen seen;
-	struct rank_op *op;
 
-	if (!member || raw->func >= SPY_NCCL_FUNCS || !key_of(ranks, member, raw, &key)) {
-		ranks->lost++;
-		return;
-	}
-	if (raw->flags & SPY_COLLECTIVE_GRAPH) {
+	if (!member || !key_of(ranks, member, raw, &key))
+		return false;
+	if (!op) {
 		ranks->captured++;
-		return;
+		return true;
 	}
 	instance = instance_get(member->comm, &key, raw);
-	if (!take_member(instance, member)) {
-		ranks->lost++;
-		return;
-	}
-	op = op_add(ranks, instance, member, record);
-	op->site = site_of(ranks, instance, record);
-	seen = seen_of(op, record);
-	see_rank(member, op, record);
+	if (!take_member(instance, member))
+		return false;
+	op_add(ranks, instance, member, op);
+	op->site = site_of(ranks, instance, news, site);
+	seen = seen_of(op, raw);
+	see_rank(member, op, news->ns);
 	op->in_a_row = member->has_last && member->last.func == raw->func && !op->first &&
 		       op->gpu_operations <= 1;
 	if (!rank_func_is_between_two(raw->func))
 		rank_order_see(ranks, member, instance, &seen);
 	member->last = seen;
 	member->has_last = true;
-	rank_steps_see(ranks, op, record);
+	rank_steps_see(ranks, op, news);
 	op->followed = raw->flags & SPY_COLLECTIVE_RUN_FOLLOWS;
 	if (op->followed) {
-		expect_run(ranks, op, record);
+		expect_run(ranks, op, raw->id);
 	} else {
 		instance->n_done++;
 		look_whether_ready(instance);
 	}
 	evaluate_some(ranks, member->comm);
+	return true;
+}
+
+void rank_apply_submitted(struct ranks *ranks, const struct rank_submitted_news *news)
+{
+	const struct process *process = news->head.process;
+	struct rank_site_sum *site = NULL;
+
+	ranks->any = ranks->submits[process->trace->index] = true;
+	if (news->op) /* it may be told but once */
+		site = rank_site_get(ranks, process, &news->site, news->raw.func);
+	if (take_submitted(ranks, news, member_of(ranks->work, process, news->raw.comm), site))
+		return;
+	ranks->lost++;
+	free(news->op);
 }
 
 /* ---- and ran --------------------------------------------------------------------------------- */
 
 #define GPU_TIME_MOST (UINT64_MAX >> 2) /* of nanoseconds since whatever: more is damage */
 
-void rank_see_ran(struct ranks *ranks, const struct record *record)
+void rank_apply_ran(struct ranks *ranks, const struct rank_ran_news *news)
 {
-	const struct spy_rec_collective_ran *raw = &record->raw->collective_ran;
-	const struct timeline *timeline = &record->stream->trace->timeline;
+	uint64_t key = key_of_op(news->head.process, news->id);
 	struct ranks_work *w = ranks->work;
-	uint64_t key = key_of_op(record, raw->id);
 	struct rank_op *op;
 
 	HASH_FIND(hh, w->pending, &key, sizeof(key), op);
@@ -426,11 +378,11 @@ void rank_see_ran(struct ranks *ranks, const struct record *record)
 	HASH_DEL(w->pending, op);
 	op->expected = false;
 	op->instance->n_done++;
-	op->ran_ns = record->ns;
-	op->seen_ns = min_u64(timeline_ns(timeline, raw->seen), record->ns);
-	op->by_host_times = !raw->begin_ns;
-	op->begin_ns = op->by_host_times ? op->seen_ns : raw->begin_ns;
-	op->end_ns = op->by_host_times ? op->ran_ns : raw->end_ns;
+	op->ran_ns = news->ran_ns;
+	op->seen_ns = news->seen_ns;
+	op->by_host_times = news->by_host_times;
+	op->begin_ns = news->begin_ns;
+	op->end_ns = news->end_ns;
 	op->ran = op->begin_ns <= op->end_ns && op->end_ns <= GPU_TIME_MOST;
 	ranks->lost += !op->ran;
 	look_whether_ready(op->instance);

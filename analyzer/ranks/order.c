@@ -28,20 +28,14 @@ static bool has_losses(const struct trace *trace)
 	return trace->board.present && trace->board.head.lost;
 }
 
-static void disagree(struct ranks *ranks, struct rank_comm *comm, const struct rank_ordinal *first,
+/* The first one of the communicator. Whether records are missing is known in the end. */
+static void disagree(struct ranks_work *w, struct rank_comm *comm, const struct rank_ordinal *first,
 		     const struct rank_op_seen *seen)
 {
-	struct rank_disagreement *d = &ranks->disagreement;
-
 	comm->disagrees = true;
-	if (has_losses(first->seen.process->trace) || has_losses(seen->process->trace))
-		return;
-	if (!d->count++)
-		*d = (struct rank_disagreement){.count = 1,
-						.hash = comm->key.hash,
-						.ordinal = first->ordinal,
-						.a = first->seen,
-						.b = *seen};
+	w->disagreements = grow(w->disagreements, w->n_disagreements, sizeof(*w->disagreements));
+	w->disagreements[w->n_disagreements++] = (struct rank_disagreement){
+		.hash = comm->key.hash, .ordinal = first->ordinal, .a = first->seen, .b = *seen};
 }
 
 void rank_order_see(struct ranks *ranks, struct rank_member *member,
@@ -60,11 +54,28 @@ void rank_order_see(struct ranks *ranks, struct rank_member *member,
 		*at = (struct rank_ordinal){ordinal, signature, *seen};
 		comm->n_ordinals = ordinal + 1;
 	} else if (at->ordinal == ordinal && at->signature != signature) {
-		disagree(ranks, comm, at, seen);
+		disagree(ranks->work, comm, at, seen);
 	}
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
+
+void rank_disagreement_find(struct ranks *ranks)
+{
+	const struct ranks_work *w = ranks->work;
+	uint64_t count = 0;
+	size_t i;
+
+	for (i = 0; i < w->n_disagreements; i++) {
+		const struct rank_disagreement *d = &w->disagreements[i];
+
+		if (has_losses(d->a.process->trace) || has_losses(d->b.process->trace))
+			continue;
+		if (!count++)
+			ranks->disagreement = *d;
+	}
+	ranks->disagreement.count = count;
+}
 
 static bool has_come(const struct rank_instance *instance, const struct rank_member *member)
 {

@@ -200,10 +200,10 @@ static void add_member(struct ranks *ranks, const struct process *process, struc
 	rank_comm_grew(comm);
 }
 
-static void see_comm(struct ranks *ranks, const struct record *record)
+void rank_apply_comm(struct ranks *ranks, const struct rank_comm_news *news)
 {
-	const struct spy_rec_nccl_comm *raw = &record->raw->nccl_comm;
-	const struct process *process = record->thread->process;
+	const struct spy_rec_nccl_comm *raw = &news->comm;
+	const struct process *process = news->head.process;
 	struct rank_comm *comm;
 	struct rank *rank;
 
@@ -233,14 +233,13 @@ void ranks_see_nccl(struct ranks *ranks, const struct record *record)
 {
 	switch (record->raw->other.event) {
 	case SPY_EV_NCCL_COMM:
-		see_comm(ranks, record);
+		rank_capture_comm(ranks, record);
 		break;
 	case SPY_EV_COLLECTIVE:
-		ranks->any = ranks->submits[record->process] = true;
-		rank_see_collective(ranks, record);
+		rank_capture_collective(ranks, record);
 		break;
 	case SPY_EV_COLLECTIVE_RAN:
-		rank_see_ran(ranks, record);
+		rank_capture_ran(ranks, record);
 		break;
 	default:
 		see_state(ranks, record);
@@ -249,7 +248,7 @@ void ranks_see_nccl(struct ranks *ranks, const struct record *record)
 
 /* ---- begin and end --------------------------------------------------------------------------- */
 
-void ranks_init(struct ranks *ranks, struct idle *idle)
+void ranks_init(struct ranks *ranks, struct idle *idle, bool apart)
 {
 	const struct model *model = idle->accounts->model;
 	size_t i;
@@ -262,7 +261,7 @@ void ranks_init(struct ranks *ranks, struct idle *idle)
 	ranks->states = xcalloc(model->n_processes + 1, sizeof(*ranks->states));
 	ranks->submits = xcalloc(model->n_processes + 1, sizeof(*ranks->submits));
 	ranks->by_process = xcalloc(model->n_processes + 1, sizeof(struct rank *));
-	for (i = 0; i < model->n_processes; i++)
+	for (i = 0; !apart && i < model->n_processes; i++)
 		find_launched(ranks, &model->processes[i]);
 }
 
@@ -369,6 +368,7 @@ void ranks_finish(struct ranks *ranks)
 		ranks->by_host_times |= rank->by_host_times;
 		find_exposed(ranks, rank);
 	}
+	rank_disagreement_find(ranks);
 	put_in_order(ranks);
 	rank_steps_finish(ranks);
 	collect_groups(ranks);
@@ -401,19 +401,38 @@ size_t ranks_parts(const struct ranks *ranks, size_t (*see)(const struct idle_pa
 
 	if (!w)
 		return 0;
-	for (i = 0; i < w->n_places; i++) {
-		n += see(&w->all_places[i]->sum.longest);
-		if (w->all_places[i]->sum.holder)
-			n += see(&w->all_places[i]->sum.holder->longest);
-	}
+	n = rank_lane_places_parts(w, see) + rank_places_parts(w, see);
 	for (site = w->sites; site; site = site->hh.next)
 		n += see(&site->sum.part);
 	for (i = 0; i < w->n_comms; i++)
 		n += parts_of_comm(w->all_comms[i], see);
 	for (i = 0; i < ranks->n; i++)
 		n += rank_samples_parts(ranks->all[i]->samples, see);
-	n += part_of_seen(&ranks->disagreement.a, see) + part_of_seen(&ranks->disagreement.b, see);
+	for (i = 0; i < w->n_disagreements; i++)
+		n += part_of_seen(&w->disagreements[i].a, see) +
+		     part_of_seen(&w->disagreements[i].b, see);
 	return n + rank_steps_parts(w, see);
+}
+
+/* ---- parts of a set -------------------------------------------------------------------------- */
+
+const char *ranks_refused(const struct ranks *ranks)
+{
+	return ranks->work->refused;
+}
+
+void ranks_join(struct ranks *ranks, const struct ranks *part, const uint32_t *processes, size_t n)
+{
+	size_t i;
+
+	ranks->lost += part->lost;
+	for (i = 0; i < n; i++)
+		ranks->states[processes[i]] = part->states[processes[i]];
+}
+
+void ranks_joined(struct ranks *ranks)
+{
+	rank_steps_rename(ranks);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -443,6 +462,7 @@ static void release_members(struct ranks *ranks)
 	struct rank_timer *timer, *next_timer;
 	struct rank_identity *identity, *next_identity;
 	struct rank_pairing *pairing, *next_pairing;
+	struct lane_comm *comm, *next_comm;
 	size_t i;
 
 	HASH_CLEAR(hh, w->members);
@@ -453,6 +473,8 @@ static void release_members(struct ranks *ranks)
 		free(timer);
 	HASH_EMPTY (w->pairings, pairing, next_pairing)
 		free(pairing);
+	HASH_EMPTY (w->lane_comms, comm, next_comm)
+		free(comm);
 	HASH_EMPTY (w->identities, identity, next_identity) {
 		free(identity->key);
 		free(identity);
@@ -474,8 +496,9 @@ void ranks_release(struct ranks *ranks)
 		}
 		for (site = w->sites; site; site = site->hh.next)
 			free(site->sum.last);
-		rank_reasons_release(w);
-		free(w->feeders);
+		rank_lanes_release(w);
+		rank_places_release(w);
+		free(w->disagreements);
 		rank_steps_release(w);
 		free(w);
 	}

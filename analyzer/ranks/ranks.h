@@ -228,8 +228,9 @@ static inline uint64_t rank_job_ns(const struct rank *rank)
 	return rank->last_ns - min_u64(rank->first_ns, rank->last_ns);
 }
 
-/* The set's metadata are known. */
-void ranks_init(struct ranks *ranks, struct idle *idle);
+/* The set's metadata are known. apart: it is of a part of a set, whose idle has a journal: there all goes that is about
+ * several processes. */
+void ranks_init(struct ranks *ranks, struct idle *idle, bool apart);
 void ranks_release(struct ranks *ranks);
 
 /* For ranks_see: a record of NCCL's; a call of a thread that submits operations. */
@@ -249,6 +250,24 @@ static inline void ranks_see(struct ranks *ranks, const struct record *record)
 
 /* After the last record. */
 void ranks_finish(struct ranks *ranks);
+
+/* ---- parts of a set (analyzer/parallel/) ------------------------------------------------------- */
+
+struct rank_news;
+
+/* An entry of a journal, for the whole's ranks; the journals of all parts in the order of moments. Then what it owned is
+ * theirs, and it can be freed. */
+void ranks_apply(struct ranks *ranks, const struct rank_news *news);
+
+/* One that is not applied. */
+void ranks_drop(struct rank_news *news);
+
+/* Why they are worth nothing; NULL: they are not. */
+const char *ranks_refused(const struct ranks *ranks);
+
+/* What a part knows of those processes; and when all parts have been joined, and names of ranges. */
+void ranks_join(struct ranks *ranks, const struct ranks *part, const uint32_t *processes, size_t n);
+void ranks_joined(struct ranks *ranks);
 
 /* For the garbage collection of stacks: shows all parts that are kept. Returns how many. */
 size_t ranks_parts(const struct ranks *ranks, size_t (*see)(const struct idle_part *part));

@@ -149,10 +149,10 @@ static uint32_t sum_causes(const struct ranks *ranks, const struct rank_op *op,
 	uint32_t i, n = 0;
 
 	for (i = 0; i < op->n_parts; i++) {
-		const struct rank_place *place = ranks->work->all_places[op->parts[i].place];
-		const struct idle_part *part = &place->sum.longest;
+		const struct rank_place *place = op->parts[i].place;
+		const struct idle_part *part = &place->longest;
 		uint64_t ns = rank_part_since_met(op, &op->parts[i]);
-		enum idle_cause cause = (enum idle_cause)place->sum.key.cause;
+		enum idle_cause cause = place->cause;
 		uint32_t fn = NO_FUNCTION;
 		struct cause_sum *sum;
 

@@ -11,20 +11,14 @@
 #include "work.h"
 
 #define LOG_MOST 4096 /* operations by which steps are found */
-#define LEVELS 4 /* ranges inside one another that may be the steps */
 #define OPEN_MOST 4096 /* steps that operations may still be added to */
 #define KEPT_MOST (1u << 17) /* lengths of steps; then every second one is forgotten */
 #define STEPS_LEAST 3
 #define SHARES 4 /* ranks that were last in a step, told apart */
 
-struct level {
-	const struct range_name *name; /* or its family */
-	uint64_t since_ns;
-};
-
 struct op_log {
 	uint64_t signature, submitted_ns;
-	struct level levels[LEVELS];
+	struct rank_level levels[RANK_LEVELS];
 	bool added; /* what it adds to its step is known */
 	struct rank_step_part part;
 	uint64_t step;
@@ -78,44 +72,30 @@ static uint64_t signature_of(const struct rank_instance *instance)
 	       1;
 }
 
-static const struct range_thread *ranges_of(const struct ranks *ranks, const struct thread *thread)
+/* Parts of a set have names of their own. */
+static struct rank_level level_of(struct ranks *ranks, const struct rank_level *level)
 {
-	const struct ranges *ranges = &ranks->idle->accounts->ranges;
-	const struct range_thread *own = ranges_thread(ranges, thread);
-
-	if ((!own || !own->n) &&
-	    thread->process->threads) /* others may submit for the main thread */
-		own = ranges_thread(ranges, thread->process->threads);
-	return own;
+	if (!level->name)
+		return (struct rank_level){0};
+	return (struct rank_level){rank_name_get(ranks->work, level->name), level->since_ns};
 }
 
-static struct level level_of(const struct range_thread *t, uint32_t level)
+static void add_log(struct ranks *ranks, struct rank_steps_work *s, struct rank_op *op,
+		    const struct rank_submitted_news *news)
 {
-	struct range_name *name;
-
-	if (!t || level >= t->n)
-		return (struct level){0};
-	name = t->open[level].name;
-	return (struct level){name->family ?: name, t->open[level].since_ns};
-}
-
-static void add_log(struct rank_steps_work *s, const struct ranks *ranks, struct rank_op *op,
-		    const struct record *record)
-{
-	const struct range_thread *t = ranges_of(ranks, record->thread);
 	struct op_log *log = &s->log[s->n_log++];
 	uint32_t i;
 
 	*log = (struct op_log){.signature = signature_of(op->instance),
 			       .submitted_ns = op->submit_begin_ns};
-	for (i = 0; i < LEVELS; i++)
-		log->levels[i] = level_of(t, i);
+	for (i = 0; i < RANK_LEVELS; i++)
+		log->levels[i] = level_of(ranks, &news->levels[i]);
 	op->instance->log_at = s->n_log;
 	op->instance->log_round = s->round;
 }
 
 /* The step of the reference's next operation; 0: none yet. */
-static uint64_t step_by(struct rank_steps_work *s, uint64_t signature, struct level level)
+static uint64_t step_by(struct rank_steps_work *s, uint64_t signature, struct rank_level level)
 {
 	bool begins;
 
@@ -148,7 +128,7 @@ static bool is_around_most(const struct rank_steps_work *s, uint32_t level)
 	uint32_t i, around = 0, steps = 0;
 
 	for (i = 0; is_of_program(name) && i < s->n_log; i++) {
-		const struct level *l = &s->log[i].levels[level];
+		const struct rank_level *l = &s->log[i].levels[level];
 
 		if (l->name != name)
 			continue;
@@ -163,9 +143,9 @@ static bool decide_by_nvtx(struct ranks *ranks, struct rank_steps_work *s)
 {
 	uint32_t level = 0;
 
-	while (level < LEVELS && !is_around_most(s, level))
+	while (level < RANK_LEVELS && !is_around_most(s, level))
 		level++;
-	if (level == LEVELS)
+	if (level == RANK_LEVELS)
 		return false;
 	s->level = level;
 	s->name = s->log[s->n_log / 2].levels[level].name;
@@ -447,7 +427,7 @@ static bool is_reference(struct ranks *ranks, struct rank_steps_work *s,
 	return true;
 }
 
-void rank_steps_see(struct ranks *ranks, struct rank_op *op, const struct record *record)
+void rank_steps_see(struct ranks *ranks, struct rank_op *op, const struct rank_submitted_news *news)
 {
 	struct rank_steps_work *s = ranks->work->steps;
 
@@ -456,16 +436,16 @@ void rank_steps_see(struct ranks *ranks, struct rank_op *op, const struct record
 		s->log = xcalloc(LOG_MOST, sizeof(*s->log));
 		s->round = 1;
 	}
-	if (!is_reference(ranks, s, record->thread->process))
+	if (!is_reference(ranks, s, news->head.process))
 		return;
 	op->reference = true;
 	if (s->decided) {
 		op->instance->step = step_by(s, signature_of(op->instance),
-					     level_of(ranges_of(ranks, record->thread), s->level));
+					     level_of(ranks, &news->levels[s->level]));
 		make_room(ranks, s, op->instance->step);
 		return;
 	}
-	add_log(s, ranks, op, record);
+	add_log(ranks, s, op, news);
 	if (s->n_log == LOG_MOST)
 		decide(ranks, s);
 }
@@ -541,6 +521,25 @@ void rank_steps_finish(struct ranks *ranks)
 	while (s->retired < s->step)
 		retire(ranks, s);
 	find_slow(&ranks->steps, s);
+}
+
+static void rename_level(struct rank_level *level)
+{
+	if (level->name && level->name->into)
+		level->name = level->name->into;
+}
+
+void rank_steps_rename(struct ranks *ranks)
+{
+	struct rank_steps_work *s = ranks->work->steps;
+	uint32_t i, k;
+
+	for (i = 0; s && i < s->n_log; i++)
+		for (k = 0; k < RANK_LEVELS; k++)
+			rename_level(&s->log[i].levels[k]);
+	if (s && s->name && s->name->into)
+		s->name = ranks->steps.range = s->name->into;
+	rank_names_forget(ranks->work);
 }
 
 size_t rank_steps_parts(const struct ranks_work *w, size_t (*see)(const struct idle_part *part))

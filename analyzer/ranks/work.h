@@ -5,6 +5,7 @@
 #define CUDASPY_RANKS_WORK_H
 
 #include "ranks.h"
+#include "news.h"
 
 #define COMMS_MOST (1u << 13) /* communicators that are told apart */
 #define MEMBERS_MOST (1u << 17) /* of all of them */
@@ -18,18 +19,34 @@
 
 /* ---- what threads did ------------------------------------------------------------------------ */
 
-/* A place in a process, with what is known of the time there: as a sum of idle.h, which has no owner. */
+/* A place in a process, with what the evaluation knows of the time there: as it was told last (struct rank_place_news). */
 struct rank_place {
-	struct idle_sum sum; /* the first: hashed by its key */
-	uint32_t index;
 	uint32_t like; /* the same number in all processes where that is the same line, and … */
 	uint32_t roughly; /* … where it is the same place in a library or a program */
+	enum idle_cause cause;
+	bool any_time; /* was spent there */
+	struct idle_part longest;
+	struct idle_holder *holder; /* as of a sum of idle.h; NULL: none; owned */
 };
 
-struct rank_part {
-	uint32_t place; /* index */
+/* The same while records of its process are read: a sum of idle.h, which has no owner. */
+struct lane_place {
+	struct idle_sum sum; /* the first: hashed by its key */
+	struct rank_place *place; /* the evaluation's: not to be looked into */
+	bool changed; /* since it was told */
+	struct lane_place *next_changed;
+};
+
+struct lane_part {
+	struct lane_place *place;
 	uint64_t ns;
 	uint64_t end_ns; /* of the last of it; trace time */
+};
+
+/* The same of an operation. */
+struct rank_part {
+	struct rank_place *place;
+	uint64_t ns, end_ns;
 };
 
 /* A thread that submits operations. */
@@ -45,8 +62,23 @@ struct rank_lane {
 		uint64_t begin_ns, end_ns;
 	} * launches;
 	uint64_t n_launches;
-	struct rank_part parts[PARTS_MOST]; /* since then */
+	struct lane_part parts[PARTS_MOST]; /* since then */
 	uint32_t n_parts;
+};
+
+/* A communicator, as its process numbers it. */
+struct lane_comm {
+	struct lane_comm_key {
+		uint32_t process, comm;
+	} key;
+	uint32_t device;
+	UT_hash_handle hh;
+};
+
+/* A place where operations are submitted that has been told. */
+struct lane_site {
+	uint64_t key;
+	UT_hash_handle hh;
 };
 
 #define FEEDERS_MOST 8
@@ -236,7 +268,24 @@ struct rank_identity {
 
 struct rank_steps_work;
 
+/*
+ * Two things are in it. What is found while the records of a process are read, and is about that process alone: lanes.c,
+ * capture.c. And what is about several: who was last, by how much and why. All that the second has to know of a process
+ * is told to it as news (news.h): at once, where one thread reads all records. Where several do, each has its own struct
+ * ranks, in which there is only the first, and the news go through a journal to the whole's.
+ */
 struct ranks_work {
+	/* ---- of the processes that are read */
+	struct rank_lane **lanes; /* by thread index; NULL: none */
+	size_t n_lanes;
+	struct rank_feeders *feeders; /* by process; owned */
+	struct idle_sum *lane_places; /* struct lane_place, by key */
+	struct lane_place *changed_places; /* to be told */
+	struct lane_comm *lane_comms;
+	struct lane_site *lane_sites;
+	/* ---- of all ranks */
+	const char *
+		refused; /* what is only right if one thread reads all records; NULL: nothing yet */
 	struct rank_comm *comms; /* the youngest of each key */
 	size_t n_comms;
 	struct rank_comm **all_comms; /* owned, with what they have */
@@ -247,17 +296,17 @@ struct ranks_work {
 	struct rank_op *pending; /* submitted, and not known to have run */
 	size_t n_ops;
 	struct rank_pairing *pairings;
-	struct rank_lane **lanes; /* by thread index; NULL: none */
-	size_t n_lanes;
-	struct rank_feeders *feeders; /* by process; owned */
-	struct idle_sum *places; /* struct rank_place, by key */
-	struct rank_place **all_places; /* by index */
+	struct rank_place **places; /* in the order in which they came up; owned */
 	size_t n_places;
 	struct like_place *likes;
 	uint32_t n_likes;
 	struct rank_group_sum *groups;
 	struct rank_site_sum *sites;
 	struct rank_steps_work *steps;
+	struct rank_name *names;
+	struct rank_disagreement *
+		disagreements; /* the first of each communicator, in the order they came up; owned */
+	size_t n_disagreements;
 	uint64_t n_shown; /* instances, to the listener */
 };
 
@@ -269,7 +318,14 @@ struct rank_share *rank_share_of(struct rank_share **shares, size_t *n, const st
 /* Is the process at work then? */
 bool rank_working(const struct ranks *ranks, const struct process *process, uint64_t ns);
 
-/* ---- reasons.c ------------------------------------------------------------------------------- */
+/* ---- capture.c ------------------------------------------------------------------------------- */
+
+/* Records of NCCL's: what is to be known of them is told. */
+void rank_capture_comm(struct ranks *ranks, const struct record *record);
+void rank_capture_collective(struct ranks *ranks, const struct record *record);
+void rank_capture_ran(struct ranks *ranks, const struct record *record);
+
+/* ---- lanes.c --------------------------------------------------------------------------------- */
 
 /* The lane of a thread, made if it is new; NULL: it has made no call. */
 struct rank_lane *rank_lane_get(struct ranks *ranks, const struct thread *thread);
@@ -282,7 +338,33 @@ void rank_lane_divide(struct ranks *ranks, struct rank_lane *lane);
 
 /* Takes what the lane's thread did, or others for it that it waited for, since it was taken last. Returns how many parts. */
 uint32_t rank_lane_take(struct ranks *ranks, struct rank_lane *lane,
-			struct rank_part parts[PARTS_MOST]);
+			struct lane_part parts[PARTS_MOST]);
+
+/* Where an operation was submitted. */
+void rank_site_see(struct ranks *ranks, const struct record *record,
+		   const struct completed_call *launch, struct rank_site_news *news);
+
+/* As ranks_parts. */
+size_t rank_lane_places_parts(const struct ranks_work *w,
+			      size_t (*see)(const struct idle_part *part));
+void rank_lanes_release(struct ranks_work *w);
+
+/* ---- places.c -------------------------------------------------------------------------------- */
+
+void rank_place_apply(struct ranks *ranks, const struct rank_place_news *news);
+struct rank_site_sum *rank_site_get(struct ranks *ranks, const struct process *process,
+				    const struct rank_site_news *news, uint8_t func);
+
+/* The name of that key: the same one for all processes. */
+const struct range_name *rank_name_get(struct ranks_work *w, const struct range_name *name);
+
+void rank_names_forget(struct ranks_work *w);
+
+/* As ranks_parts. */
+size_t rank_places_parts(const struct ranks_work *w, size_t (*see)(const struct idle_part *part));
+void rank_places_release(struct ranks_work *w);
+
+/* ---- reasons.c ------------------------------------------------------------------------------- */
 
 /* The instance's last operation was late by so much: says why, to the sums of its rank. Shows the largest part. */
 void rank_reasons_charge(struct ranks *ranks, const struct rank_instance *instance,
@@ -298,19 +380,16 @@ bool rank_waits_for_own_gpu(const struct ranks *ranks, const struct idle_part *p
 /* Nobody came later than this member. */
 void rank_reasons_in_time(struct rank_member *member);
 
-/* Where an operation was submitted. */
-struct rank_site_sum *rank_site_find(struct ranks *ranks, const struct record *record,
-				     const struct completed_call *launch, bool *has_stack);
-
-void rank_reasons_release(struct ranks_work *w);
-
 /* ---- match.c --------------------------------------------------------------------------------- */
 
-void rank_see_collective(struct ranks *ranks, const struct record *record);
-void rank_see_ran(struct ranks *ranks, const struct record *record);
+void rank_apply_submitted(struct ranks *ranks, const struct rank_submitted_news *news);
+void rank_apply_ran(struct ranks *ranks, const struct rank_ran_news *news);
 
 /* A send or a receive. */
 bool rank_func_is_between_two(uint8_t func);
+
+/* Of the news, each: ranks.c. */
+void rank_apply_comm(struct ranks *ranks, const struct rank_comm_news *news);
 
 /* A member has joined: what was ready is so no more. */
 void rank_comm_grew(struct rank_comm *comm);
@@ -339,6 +418,9 @@ struct rank_group_sum *rank_group_get(struct ranks *ranks, const struct rank_ins
 void rank_order_see(struct ranks *ranks, struct rank_member *member,
 		    const struct rank_instance *instance, const struct rank_op_seen *seen);
 
+/* After the last record: what ranks disagreed about, where nothing is missing that would explain it. */
+void rank_disagreement_find(struct ranks *ranks);
+
 /* After the last record: the open instances of a communicator. */
 void rank_missing_find(struct ranks *ranks, const struct rank_comm *comm);
 
@@ -347,7 +429,11 @@ void rank_missing_find(struct ranks *ranks, const struct rank_comm *comm);
 void rank_steps_release(struct ranks_work *w);
 
 /* A rank submits its operation of an instance. */
-void rank_steps_see(struct ranks *ranks, struct rank_op *op, const struct record *record);
+void rank_steps_see(struct ranks *ranks, struct rank_op *op,
+		    const struct rank_submitted_news *news);
+
+/* When parts of a set have become one: names of ranges are the whole's. */
+void rank_steps_rename(struct ranks *ranks);
 
 /* What an instance that was evaluated adds to its step. */
 struct rank_step_part {

@@ -103,11 +103,6 @@ static bool has_gpu_times(const struct trace *trace)
 	return trace->has_gpu_times;
 }
 
-static bool has_collectives(const struct trace *trace)
-{
-	return trace->use.collectives;
-}
-
 /* Which one a process had to wait for, others tell. */
 static bool has_mps(const struct trace *trace)
 {
@@ -126,7 +121,6 @@ void groups_by_use(struct groups *g, const struct trace_set *set)
 
 	unite_by_gpu(g, set);
 	unite_those(g, set, has_gpu_times);
-	unite_those(g, set, has_collectives);
 	for (i = 0; i < set->n_traces; i++)
 		if (has_mps(set->traces[i]))
 			break;

@@ -181,7 +181,7 @@ static void prepare(struct reading_of *r)
 	account_init(&r->a.accounts, &r->a.model, &r->a.expect, &r->a.filtering);
 	findings_init(&r->a.findings, &r->a.accounts);
 	idle_init(&r->a.idle, &r->a.accounts);
-	ranks_init(&r->a.ranks, &r->a.idle);
+	ranks_init(&r->a.ranks, &r->a.idle, false);
 }
 
 /* Nobody has said that two processes use one GPU: joining the parts finds it. */

@@ -1,0 +1,167 @@
+/*
+ * analyzer/ranks/capture.c: records of NCCL's become news (news.h): with all that the evaluation has to know of the
+ * process at that time. Called by the main reading, on the thread that reads the records of the process.
+ */
+#include <stdlib.h>
+#include "work.h"
+
+/* ---- communicators --------------------------------------------------------------------------- */
+
+static struct lane_comm *comm_of(const struct ranks_work *w, const struct record *record,
+				 uint32_t number)
+{
+	const struct lane_comm_key key = {record->process, number};
+	struct lane_comm *comm;
+
+	HASH_FIND(hh, w->lane_comms, &key, sizeof(key), comm);
+	return comm;
+}
+
+void rank_capture_comm(struct ranks *ranks, const struct record *record)
+{
+	struct rank_comm_news news = {.head = {RANK_NEWS_COMM, record->thread->process},
+				      .comm = record->raw->nccl_comm};
+	struct ranks_work *w = ranks->work;
+	struct lane_comm *comm = comm_of(w, record, news.comm.comm);
+
+	if (!comm && HASH_COUNT(w->lane_comms) >= MEMBERS_MOST) {
+		ranks->lost++;
+		return;
+	}
+	if (!comm) {
+		comm = xcalloc(1, sizeof(*comm));
+		comm->key = (struct lane_comm_key){record->process, news.comm.comm};
+		HASH_ADD(hh, w->lane_comms, key, sizeof(comm->key), comm);
+	}
+	comm->device = news.comm.device == SPY_DEVICE_NONE ? 0 : news.comm.device;
+	rank_tell(ranks, &news.head, sizeof(news));
+}
+
+/* ---- submitted ------------------------------------------------------------------------------- */
+
+#define BEHIND_MOST 4 /* calls that a library may make between the launch and the record */
+
+/* The last of the thread's calls that submitted work; NULL: the record is not behind one. */
+static const struct completed_call *launch_of(const struct ranks *ranks,
+					      const struct thread_account *c)
+{
+	const struct functions *functions = &ranks->idle->accounts->model->set->functions;
+	uint64_t known = c ? min_u64(c->ring.n, c->ring.size) : 0, i;
+
+	for (i = 1; i <= known && i <= BEHIND_MOST; i++) {
+		const struct completed_call *call = completed_call_at(&c->ring, c->ring.n - i);
+
+		if (spy_contract_submits(functions->all[call->fn].contract))
+			return call;
+	}
+	return NULL;
+}
+
+static uint64_t handed_over(const struct ranks *ranks, const struct record *record, uint32_t device)
+{
+	const struct gpu_work *work = &ranks->idle->accounts->work;
+	const struct device_streams *d = &work->devices[work_index(work, record->process, device)];
+
+	return d->handed_over + d->others;
+}
+
+/* What the lane has known since its operation before goes to this one. */
+static void take_lane(struct rank_op *op, struct rank_lane *lane,
+		      const struct completed_call *launch, uint64_t handed)
+{
+	op->first = !lane->submitted_ns;
+	op->gpu_operations = handed - min_u64(lane->handed_over, handed);
+	lane->handed_over = handed;
+	lane->submitted_ns = op->submit_begin_ns;
+	if (lane->launches && launch)
+		lane->launches[lane->n_launches++ % LAUNCHES_MOST] =
+			(struct rank_launch){launch->begin_ns, launch->end_ns};
+}
+
+static struct rank_op *op_new(struct ranks *ranks, const struct record *record,
+			      const struct completed_call *launch, uint32_t device)
+{
+	struct rank_lane *lane = rank_lane_get(ranks, record->thread);
+	struct lane_part parts[PARTS_MOST];
+	uint32_t n_parts = lane ? rank_lane_take(ranks, lane, parts) : 0, i;
+	struct rank_op *op = xcalloc(1, sizeof(*op) + n_parts * sizeof(*op->parts));
+
+	op->launched = launch != NULL;
+	op->first = true;
+	op->submit_begin_ns = launch ? launch->begin_ns : record->ns;
+	op->submit_end_ns = launch ? launch->end_ns : record->ns;
+	op->n_parts = n_parts;
+	for (i = 0; i < n_parts; i++)
+		op->parts[i] =
+			(struct rank_part){parts[i].place->place, parts[i].ns, parts[i].end_ns};
+	if (lane)
+		take_lane(op, lane, launch, handed_over(ranks, record, device));
+	return op;
+}
+
+static const struct range_thread *ranges_of(const struct ranks *ranks, const struct thread *thread)
+{
+	const struct ranges *ranges = &ranks->idle->accounts->ranges;
+	const struct range_thread *own = ranges_thread(ranges, thread);
+
+	if ((!own || !own->n) &&
+	    thread->process->threads) /* others may submit for the main thread */
+		own = ranges_thread(ranges, thread->process->threads);
+	return own;
+}
+
+static void find_levels(const struct ranks *ranks, const struct thread *thread,
+			struct rank_level levels[RANK_LEVELS])
+{
+	const struct range_thread *t = ranges_of(ranks, thread);
+	uint32_t i;
+
+	for (i = 0; t && i < RANK_LEVELS && i < t->n; i++) {
+		const struct range_name *name = t->open[i].name;
+
+		levels[i] = (struct rank_level){name->family ?: name, t->open[i].since_ns};
+	}
+}
+
+void rank_capture_collective(struct ranks *ranks, const struct record *record)
+{
+	struct rank_submitted_news news = {.head = {RANK_NEWS_SUBMITTED, record->thread->process},
+					   .raw = record->raw->collective,
+					   .ns = record->ns};
+	const struct lane_comm *comm = comm_of(ranks->work, record, news.raw.comm);
+	const struct thread_account *c = thread_account_of(ranks->idle->accounts, record->thread);
+	const struct completed_call *launch = launch_of(ranks, c);
+
+	ranks->any = ranks->submits[record->process] = true;
+	if (!comm || news.raw.func >= SPY_NCCL_FUNCS ||
+	    (rank_func_is_between_two(news.raw.func) && news.raw.peer < 0)) {
+		ranks->lost++;
+		return;
+	}
+	if (!(news.raw.flags & SPY_COLLECTIVE_GRAPH)) {
+		news.op = op_new(ranks, record, launch, comm->device);
+		/* Taking what the lane did, calls of it were divided; none was added. */
+		rank_site_see(ranks, record, launch, &news.site);
+		find_levels(ranks, record->thread, news.levels);
+	}
+	rank_tell(ranks, &news.head, sizeof(news));
+}
+
+/* ---- and ran --------------------------------------------------------------------------------- */
+
+void rank_capture_ran(struct ranks *ranks, const struct record *record)
+{
+	const struct spy_rec_collective_ran *raw = &record->raw->collective_ran;
+	const struct timeline *timeline = &record->stream->trace->timeline;
+	struct rank_ran_news news = {
+		.head = {RANK_NEWS_RAN, record->thread->process},
+		.id = raw->id,
+		.by_host_times = !raw->begin_ns,
+		.ran_ns = record->ns,
+		.seen_ns = min_u64(timeline_ns(timeline, raw->seen), record->ns),
+	};
+
+	news.begin_ns = news.by_host_times ? news.seen_ns : raw->begin_ns;
+	news.end_ns = news.by_host_times ? news.ran_ns : raw->end_ns;
+	rank_tell(ranks, &news.head, sizeof(news));
+}
