@@ -492,12 +492,97 @@ static void write_metadata(struct tw_trace *w, uint32_t pid)
 	tw_write_metadata(w, &metadata);
 }
 
-/* N processes of one thread each, in folders below. */
-static void processes(const char *dir, uint64_t records, uint64_t n)
+/* ---- several processes ------------------------------------------------------------------------ */
+
+static void work_alone(struct tw_trace *w, uint64_t records, uint64_t n, uint64_t i)
+{
+	uint64_t time = 1001 + i;
+
+	(void)n;
+	begin_thread(w, 1, (uint32_t)(1000 + i), time);
+	work(w, 1, &time, records - 1);
+}
+
+#define STEP_NS 1000000
+#define STEP_RECORDS 100
+#define STEP_LATE_NS 200000 /* the rank in the middle, in one step of four */
+#define TIMER_AHEAD_NS 5000000000ull /* of each rank's GPU, times its number */
+
+static void join_communicator(struct tw_trace *w, uint64_t time, uint64_t n, uint64_t rank)
+{
+	struct spy_rec_nccl_comm comm = {.head = {time, SPY_EV_NCCL_COMM},
+					 .interface = 5,
+					 .comm = 1,
+					 .hash = 0xc0ffee,
+					 .rank = (uint32_t)rank,
+					 .ranks = (uint32_t)n,
+					 .nodes = 1,
+					 .tid = (uint32_t)(1000 + rank)};
+
+	tw_record(w, 1, &comm, sizeof(comm));
+}
+
+static void all_reduce(struct tw_trace *w, uint64_t time, uint64_t end, uint64_t step,
+		       uint64_t rank)
+{
+	uint64_t ahead = TIMER_AHEAD_NS * (rank + 1);
+	struct spy_rec_stack stack = {.time = time,
+				      .event = SPY_EV_STACK,
+				      .count = 2,
+				      .frames = {0x501000 + step % 7 * 64, 0x502000 + rank * 64}};
+	struct spy_rec_collective op = {.time = time,
+					.event = SPY_EV_COLLECTIVE,
+					.func = SPY_NCCL_ALL_REDUCE,
+					.flags = SPY_COLLECTIVE_RUN_FOLLOWS,
+					.comm = 1,
+					.seq = step,
+					.count = 1 << 20,
+					.id = (uint32_t)step,
+					.bytes_each = 4};
+	struct spy_rec_collective_ran ran = {.time = end + 20000,
+					     .event = SPY_EV_COLLECTIVE_RAN,
+					     .channels = 1,
+					     .comm = 1,
+					     .id = (uint32_t)step,
+					     .begin_ns = time + 3000 + ahead,
+					     .end_ns = end + ahead,
+					     .seen = time + 9000};
+
+	if (step % 16 == 0)
+		tw_record(w, 1, &stack, sizeof(stack));
+	tw_record(w, 1, &op, sizeof(op));
+	tw_record(w, 2, &ran, sizeof(ran));
+}
+
+/* A step after the other: calls, and an all-reduce in which all ranks meet. */
+static void work_as_rank(struct tw_trace *w, uint64_t records, uint64_t n, uint64_t i)
+{
+	uint64_t time = 1001 + i, step;
+
+	begin_thread(w, 1, (uint32_t)(1000 + i), time);
+	begin_thread(w, 2, (uint32_t)(100000 + i), time);
+	join_communicator(w, time + 500, n, i);
+	time += 1000;
+	for (step = 0; (step + 1) * STEP_RECORDS <= records; step++) {
+		uint64_t begin = 1001 + (step + 1) * STEP_NS;
+
+		time = time > begin ? time : begin + random_below(2000);
+		work(w, 1, &time, STEP_RECORDS - 3);
+		if (i == n / 2 && step % 4 == 0)
+			time += STEP_LATE_NS;
+		launch(w, 1, &time);
+		all_reduce(w, time + 1000, begin + STEP_NS - 30000, step, i);
+		time += 2000;
+	}
+}
+
+/* In folders below; each has a GPU of its own. */
+static void processes(const char *dir, uint64_t records, uint64_t n,
+		      void (*write)(struct tw_trace *w, uint64_t records, uint64_t n, uint64_t i))
 {
 	static struct tw_trace w;
 	char path[1024];
-	uint64_t i, time;
+	uint64_t i;
 
 	if (mkdir(dir, 0777) && errno != EEXIST) {
 		perror(dir);
@@ -507,9 +592,7 @@ static void processes(const char *dir, uint64_t records, uint64_t n)
 		snprintf(path, sizeof(path), "%s/process_%06llu", dir, (unsigned long long)i);
 		tw_open(&w, path, 16 << 10);
 		write_metadata(&w, (uint32_t)(1000 + i));
-		time = 1001 + i;
-		begin_thread(&w, 1, (uint32_t)(1000 + i), time);
-		work(&w, 1, &time, part(records, n, i) - 1);
+		write(&w, part(records, n, i), n, i);
 		tw_close(&w);
 	}
 }
@@ -518,20 +601,15 @@ static const struct {
 	const char *name;
 	void (*write)(struct tw_trace *w, uint64_t records, uint64_t n); /* NULL: processes */
 	bool slots; /* each of the N takes one */
+	void (*write_process)(struct tw_trace *w, uint64_t records, uint64_t n, uint64_t i);
 } SHAPES[] = {
-	{"loop", shape_loop, true},
-	{"threads", shape_threads, false},
-	{"waiters", shape_waiters, true},
-	{"locks", shape_locks, false},
-	{"streams", shape_streams, false},
-	{"modules", shape_modules, false},
-	{"notes", shape_notes, false},
-	{"kernels", shape_kernels, false},
-	{"stacks", shape_stacks, false},
-	{"sites", shape_sites, false},
-	{"functions", shape_functions, true},
-	{"processes", NULL, false},
-	{"gpu", shape_gpu, false},
+	{"loop", shape_loop, true, NULL},           {"threads", shape_threads, false, NULL},
+	{"waiters", shape_waiters, true, NULL},     {"locks", shape_locks, false, NULL},
+	{"streams", shape_streams, false, NULL},    {"modules", shape_modules, false, NULL},
+	{"notes", shape_notes, false, NULL},        {"kernels", shape_kernels, false, NULL},
+	{"stacks", shape_stacks, false, NULL},      {"sites", shape_sites, false, NULL},
+	{"functions", shape_functions, true, NULL}, {"processes", NULL, false, work_alone},
+	{"ranks", NULL, false, work_as_rank},       {"gpu", shape_gpu, false, NULL},
 };
 #define N_SHAPES (sizeof(SHAPES) / sizeof(SHAPES[0]))
 
@@ -564,7 +642,7 @@ int main(int argc, char **argv)
 	if (shape == N_SHAPES || !n || records < 2 * n || (SHAPES[shape].slots && n >= TW_SLOTS))
 		return usage();
 	if (!SHAPES[shape].write) {
-		processes(argv[1], records, n);
+		processes(argv[1], records, n, SHAPES[shape].write_process);
 		return 0;
 	}
 	tw_open(&w, argv[1], SHAPES[shape].slots && n > 64 ? PACKET_BYTES / 16 : PACKET_BYTES);
