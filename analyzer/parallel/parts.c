@@ -135,6 +135,7 @@ void parts_init(struct parts *p, struct analysis *whole, struct groups *groups, 
 
 	*p = (struct parts){.whole = whole};
 	share_out(p, whole->set, groups, most);
+	p->heap = xcalloc(p->n + 1, sizeof(struct part *));
 	for (i = 0; i < p->n; i++) {
 		p->all[i].parts = p;
 		p->all[i].index = i;
@@ -319,6 +320,7 @@ void parts_release(struct parts *p)
 	for (i = 0; i < IDLE_PAIRED; i++)
 		free(p->together[i].intervals);
 	free(p->all);
+	free(p->heap);
 	free(p->begun_ns);
 	*p = (struct parts){0};
 }

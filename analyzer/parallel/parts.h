@@ -51,6 +51,7 @@ struct part {
 	struct part_chunk *chunks, **last_chunk; /* to be replayed */
 	/* For the replay: */
 	struct part_chunk *replayed;
+	size_t heap_at; /* in parts.heap, from 1 on; 0: it has nothing to be replayed */
 	uint32_t *gpus; /* the whole's index of each of its GPUs; owned */
 	size_t n_gpus;
 	/* … and for the one who reads: */
@@ -71,7 +72,10 @@ struct parts {
 	/* Processes that have to be in one part, as is known only now: by index of the trace. */
 	uint32_t conflict[2];
 	bool has_conflict;
-	/* replay.c: GPUs that are compared, so far */
+	/* replay.c: the parts that have something to be replayed, a binary heap by the moments of what is next; owned */
+	struct part **heap;
+	size_t n_heap;
+	/* … and GPUs that are compared, so far */
 	struct idle_gpu together[IDLE_PAIRED];
 	const struct part *together_part[IDLE_PAIRED];
 	size_t n_together;
@@ -88,6 +92,9 @@ void parts_read(struct parts *p, unsigned int jobs,
 /* Of one part; for workers.c. */
 void part_begin(struct part *part);
 bool part_go_on(struct part *part, uint64_t records); /* false: it has ended */
+
+/* The part has chunks that it had not before. */
+void parts_replay_add(struct parts *p, struct part *part);
 
 /* All chunks up to a moment; NULL: all. Returns what the entries weigh. */
 size_t parts_replay(struct parts *p, const struct reading_moment *until);

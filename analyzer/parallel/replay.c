@@ -90,7 +90,7 @@ static void replay(struct parts *p, struct part *part, const struct journal_entr
 
 static const struct journal_entry *next_of(const struct part *part)
 {
-	return part->replayed ? &part->replayed->journal.all[part->replayed->next] : NULL;
+	return &part->replayed->journal.all[part->replayed->next];
 }
 
 static void take(struct part *part)
@@ -104,46 +104,94 @@ static void take(struct part *part)
 	free(chunk);
 }
 
-/* The part whose next entry is the oldest; *limit: until when it stays so. */
-static struct part *oldest(struct parts *p, struct reading_moment *limit)
+/* ---- in the order of moments ------------------------------------------------------------------ */
+
+static bool is_before(const struct part *a, const struct part *b)
 {
-	struct part *first = NULL;
+	return moment_compare(&next_of(a)->at, &next_of(b)->at) < 0;
+}
+
+static void put(struct parts *p, size_t i, struct part *part)
+{
+	p->heap[i] = part;
+	part->heap_at = i + 1;
+}
+
+/* The part belongs there, or further down. */
+static void sift_down(struct parts *p, size_t i, struct part *part)
+{
+	size_t below;
+
+	for (; (below = 2 * i + 1) < p->n_heap; i = below) {
+		if (below + 1 < p->n_heap && is_before(p->heap[below + 1], p->heap[below]))
+			below++;
+		if (!is_before(p->heap[below], part))
+			break;
+		put(p, i, p->heap[below]);
+	}
+	put(p, i, part);
+}
+
+void parts_replay_add(struct parts *p, struct part *part)
+{
+	size_t i, above;
+
+	if (part->heap_at || !part->replayed)
+		return;
+	for (i = p->n_heap++; i; i = above) {
+		above = (i - 1) / 2;
+		if (!is_before(part, p->heap[above]))
+			break;
+		put(p, i, p->heap[above]);
+	}
+	put(p, i, part);
+}
+
+/* The first one has another next entry, or none. */
+static void settle_first(struct parts *p)
+{
+	struct part *part = p->heap[0], *last;
+
+	if (part->replayed) {
+		sift_down(p, 0, part);
+		return;
+	}
+	part->heap_at = 0;
+	last = p->heap[--p->n_heap];
+	if (p->n_heap)
+		sift_down(p, 0, last);
+}
+
+/* Until when the first one stays the first. */
+static struct reading_moment limit_of(const struct parts *p, const struct reading_moment *until)
+{
+	struct reading_moment limit =
+		until ? *until : (struct reading_moment){UINT64_MAX, UINT32_MAX};
 	size_t i;
 
-	*limit = (struct reading_moment){UINT64_MAX, UINT32_MAX};
-	for (i = 0; i < p->n; i++) {
-		const struct journal_entry *entry = next_of(&p->all[i]);
-
-		if (!entry)
-			continue;
-		if (first && moment_compare(&entry->at, &next_of(first)->at) >= 0) {
-			if (moment_compare(&entry->at, limit) < 0)
-				*limit = entry->at;
-			continue;
-		}
-		if (first)
-			*limit = next_of(first)->at;
-		first = &p->all[i];
-	}
-	return first;
+	for (i = 1; i < 3 && i < p->n_heap; i++)
+		if (moment_compare(&next_of(p->heap[i])->at, &limit) < 0)
+			limit = next_of(p->heap[i])->at;
+	return limit;
 }
 
 size_t parts_replay(struct parts *p, const struct reading_moment *until)
 {
-	const struct journal_entry *entry;
 	struct reading_moment limit;
 	struct part *part;
 	size_t weight = 0;
 
-	while ((part = oldest(p, &limit))) {
-		if (until && moment_compare(&next_of(part)->at, until) > 0)
+	while (p->n_heap) {
+		part = p->heap[0];
+		limit = limit_of(p, until);
+		if (moment_compare(&next_of(part)->at, &limit) > 0)
 			break;
 		do {
 			weight += next_of(part)->weight;
 			replay(p, part, next_of(part));
 			take(part);
-		} while ((entry = next_of(part)) && moment_compare(&entry->at, &limit) < 0 &&
-			 (!until || moment_compare(&entry->at, until) <= 0));
+		} while (part->replayed && moment_compare(&next_of(part)->at, &limit) <= 0);
+		settle_first(p);
 	}
 	reading_place = (struct reading_place){0};
 	return weight;

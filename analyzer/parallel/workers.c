@@ -26,9 +26,8 @@ static const char *const activity_names[ACTIVITIES] = {
 
 struct worker {
 	struct workers *workers;
-	uint64_t since_ns;
-	uint64_t ns[ACTIVITIES];
-	uint64_t turns;
+	uint64_t since_ns, cpu_since_ns;
+	uint64_t ns[ACTIVITIES], cpu_ns[ACTIVITIES];
 };
 
 struct workers {
@@ -38,36 +37,55 @@ struct workers {
 	size_t n_ended;
 	size_t pending; /* what entries weigh */
 	bool replaying;
+	bool tells; /* what time went into */
+	size_t replayed, most_pending;
 	uint64_t records;
 };
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
 
 /* The thread has done that since the last time. */
 static void did(struct worker *worker, enum activity activity)
 {
-	struct timespec now;
-	uint64_t ns;
+	uint64_t ns, cpu_ns;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-	if (worker->since_ns)
+	if (!worker->workers->tells)
+		return;
+	ns = clock_ns(CLOCK_MONOTONIC);
+	cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	if (worker->since_ns) {
 		worker->ns[activity] += ns - worker->since_ns;
+		worker->cpu_ns[activity] += cpu_ns - worker->cpu_since_ns;
+	}
 	worker->since_ns = ns;
+	worker->cpu_since_ns = cpu_ns;
 }
 
-static void tell_activities(const struct worker *all, unsigned int n)
+static void tell_activities(const struct workers *w, const struct worker *all, unsigned int n)
 {
 	unsigned int i, k;
 
-	for (k = 0; jobs_tells_phases() && k < ACTIVITIES; k++) {
-		uint64_t sum_ns = 0, most_ns = 0;
+	for (k = 0; w->tells && k < ACTIVITIES; k++) {
+		uint64_t sum_ns = 0, cpu_ns = 0, most_ns = 0;
 
 		for (i = 0; i < n; i++) {
 			sum_ns += all[i].ns[k];
+			cpu_ns += all[i].cpu_ns[k];
 			most_ns = max_u64(most_ns, all[i].ns[k]);
 		}
-		jobs_tell("  %-22s %8.3f s in %u threads, the most in one %.3f s",
-			  activity_names[k], (double)sum_ns / 1e9, n, (double)most_ns / 1e9);
+		jobs_tell("  %-22s %8.3f s, CPU %8.3f s of %u threads, the most %.3f s",
+			  activity_names[k], (double)sum_ns / 1e9, (double)cpu_ns / 1e9, n,
+			  (double)most_ns / 1e9);
 	}
+	if (w->tells)
+		jobs_tell("  %zu entries replayed, %zu at most waited for it", w->replayed,
+			  w->most_pending);
 }
 
 static bool is_over(const struct workers *w)
@@ -116,6 +134,7 @@ static void put_back(struct workers *w, struct part *part, bool ended)
 	chunk = xcalloc(1, sizeof(*chunk));
 	chunk->journal = part->journal;
 	w->pending += part->journal.weight;
+	w->most_pending = w->pending > w->most_pending ? w->pending : w->most_pending;
 	part->journal = (struct journal){0};
 	*part->last_chunk = chunk;
 	part->last_chunk = &chunk->behind;
@@ -136,6 +155,7 @@ static struct reading_moment hand_over(struct parts *p)
 		*end = part->chunks;
 		part->chunks = NULL;
 		part->last_chunk = &part->chunks;
+		parts_replay_add(p, part);
 		if (part->state != PART_ENDED && moment_compare(&part->at, &until) < 0)
 			until = part->at;
 	}
@@ -163,6 +183,7 @@ static void replay_some(struct workers *w, struct worker *worker)
 	did(worker, WAITING_FOR_LOCK);
 	w->replaying = false;
 	w->pending -= weight;
+	w->replayed += weight;
 	look_whether_refused(w->parts);
 }
 
@@ -229,7 +250,7 @@ static void wait_and_tell(struct workers *w,
 void parts_read(struct parts *p, unsigned int jobs,
 		void (*tell)(const struct analysis *whole, uint64_t records))
 {
-	struct workers w = {.parts = p};
+	struct workers w = {.parts = p, .tells = jobs_tells_phases()};
 	pthread_t *threads = xcalloc(jobs, sizeof(*threads));
 	struct worker *all = xcalloc(jobs, sizeof(*all));
 	unsigned int i, n = 0;
@@ -248,7 +269,7 @@ void parts_read(struct parts *p, unsigned int jobs,
 	for (i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
 	free(threads);
-	tell_activities(all, n);
+	tell_activities(&w, all, n);
 	free(all);
 	pthread_cond_destroy(&w.changed);
 	pthread_mutex_destroy(&w.lock);
