@@ -19,12 +19,15 @@ void callstats_release(struct callstats *s)
 	size_t i;
 
 	for (i = 0; i < s->n_functions; i++) {
+		if (!s->called[i])
+			continue;
 		histogram_release(&s->direct[i].durations_ns);
 		histogram_release(&s->nested[i].durations_ns);
 	}
 	free(s->direct);
 	free(s->nested);
 	free(s->counted);
+	free(s->called);
 	free(s->threads);
 	free(s->devices);
 	free(s->uses);
@@ -49,6 +52,7 @@ void callstats_grow(struct callstats *s, const struct model *model)
 		s->direct = grow_zero(s->direct, s->n_functions, functions, sizeof(*s->direct));
 		s->nested = grow_zero(s->nested, s->n_functions, functions, sizeof(*s->nested));
 		s->counted = grow_zero(s->counted, s->n_functions, functions, sizeof(*s->counted));
+		s->called = grow_zero(s->called, s->n_functions, functions, sizeof(*s->called));
 		s->n_functions = functions;
 	}
 	if (model->n_threads >= s->n_threads) {
@@ -61,6 +65,7 @@ void callstats_count(struct callstats *s, const struct thread *thread, uint32_t 
 {
 	struct calls_sum *sum = thread ? &s->threads[thread->index] : NULL;
 
+	s->called[fn] = true;
 	s->counted[fn] = add_capped(s->counted[fn], count);
 	s->all.counted = add_capped(s->all.counted, count);
 	if (sum)

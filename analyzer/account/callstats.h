@@ -38,12 +38,14 @@ struct callstats {
 	/* By function number, for depth 0 and for calls inside other calls. */
 	struct calls *direct, *nested;
 	uint64_t *counted; /* calls of counted functions, by function number */
+	bool *called; /* by function number: there is something in these */
 	size_t n_functions;
 	struct calls_sum *threads; /* by thread index */
 	size_t n_threads;
 	/* Both by callstats_index. */
 	struct calls_sum *devices;
 	struct device_use *uses;
+	bool used[CALLSTATS_DEVICES]; /* by any process */
 	size_t n_processes;
 	struct calls_sum all;
 	struct filtering *filtering; /* what of the recording counts */
@@ -119,6 +121,8 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 	if (record_is_call(raw)) {
 		of_device = callstats_index(s, record->process, raw->call_head.device);
 		device = &s->devices[of_device];
+		s->used[raw->call_head.device] = true;
+		s->called[record->fn] = true;
 		if (raw->call_head.depth) {
 			callstats_add(&s->nested[record->fn], call_failed(&raw->call_head),
 				      record->duration_ns);
@@ -147,6 +151,7 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 static inline void callstats_see_nested(struct callstats *s, uint32_t fn, bool failed,
 					uint64_t duration_ns)
 {
+	s->called[fn] = true;
 	callstats_add(&s->nested[fn], failed, duration_ns);
 }
 

@@ -103,8 +103,10 @@ static uint32_t find_gpu(struct idle *idle, const struct process *process, uint8
 static struct idle_gpu *gpu_of_user(struct idle *idle, struct idle_user *user,
 				    const struct process *process, uint8_t device)
 {
-	if (!user->gpu)
+	if (!user->gpu) {
 		user->gpu = find_gpu(idle, process, device == SPY_DEVICE_NONE ? 0 : device);
+		idle->n_devices = (uint32_t)max_u64(idle->n_devices, device + 1u);
+	}
 	return &idle->gpus[user->gpu - 1];
 }
 

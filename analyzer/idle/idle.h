@@ -88,6 +88,7 @@ struct idle {
 	size_t n_gpus;
 	struct idle_gpu_name *names; /* of them, by their hash */
 	struct idle_user *users; /* by work_index */
+	uint32_t n_devices; /* 1 + the highest one of which there is one */
 	struct host_threads threads;
 	struct idle_sums sums; /* owners: idle_owner_… */
 	/* exact.c: where GPU times were recorded */

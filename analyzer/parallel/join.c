@@ -80,22 +80,24 @@ static void join_stats_of(struct callstats *s, const struct part *part)
 	const struct callstats *more = &part->a.stats;
 	size_t i, j;
 
+	/* What a part has not touched is not touched here: it would all come into memory. */
 	for (i = 0; i < more->n_functions; i++) {
+		if (!more->called[i])
+			continue;
+		s->called[i] = true;
 		join_calls(&s->direct[i], &more->direct[i]);
 		join_calls(&s->nested[i], &more->nested[i]);
 		s->counted[i] = add_capped(s->counted[i], more->counted[i]);
 	}
 	for (i = 0; i < part->a.model.n_threads && i < more->n_threads; i++)
 		s->threads[part->a.model.threads[i]->index] = more->threads[i];
-	for (i = 0; i < part->n_processes; i++)
-		for (j = 0; j < CALLSTATS_DEVICES; j++) {
+	for (j = 0; j < CALLSTATS_DEVICES; j++)
+		for (i = 0; more->used[j] && i < part->n_processes; i++) {
 			size_t at = callstats_index(s, part->processes[i], (uint32_t)j);
 
-			/* Most processes have few GPUs: of the others no memory is touched. */
-			if (more->devices[at].count || more->devices[at].copied_bytes)
-				s->devices[at] = more->devices[at];
-			if (more->uses[at].first_ns)
-				s->uses[at] = more->uses[at];
+			s->used[j] = true;
+			s->devices[at] = more->devices[at];
+			s->uses[at] = more->uses[at];
 		}
 	s->all.counted = add_capped(s->all.counted, more->all.counted);
 	s->too_late += more->too_late;

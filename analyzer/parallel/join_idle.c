@@ -91,8 +91,10 @@ static void join_users(struct idle *whole, const struct part *part, const uint32
 	size_t i;
 	uint32_t device;
 
+	whole->n_devices = (uint32_t)max_u64(whole->n_devices, idle->n_devices);
+
 	for (i = 0; i < part->n_processes; i++) {
-		for (device = 0; device < WORK_DEVICES; device++) {
+		for (device = 0; device < idle->n_devices; device++) {
 			size_t at = work_index(&part->a.accounts.work, part->processes[i], device);
 			struct idle_user *user = &whole->users[at];
 

@@ -8,7 +8,7 @@
 #include "base/jobs.h"
 #include "parts.h"
 
-#define RECORDS_AT_A_TIME (1u << 17)
+#define RECORDS_AT_A_TIME (1u << 15)
 #define REPLAY_FROM 16384 /* entries that are worth a replay … */
 #define AHEAD_MOST 1000000 /* … and so many wait for it: 64 MB */
 #define TELL_EVERY_NS 500000000

@@ -71,6 +71,7 @@ static inline bool fast_path_take(struct fast_path *path, struct accounting *a, 
 	path->total_ns += ns;
 	path->last_ns = record->ns;
 	path->copied_bytes = add_capped(path->copied_bytes, signature->copy ? raw->copy.bytes : 0);
+	s->called[signature->fn] = true;
 	callstats_add(&s->direct[signature->fn], false, ns);
 
 	f = completed_call_next(c);
