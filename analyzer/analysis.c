@@ -66,7 +66,7 @@ static void read_all(struct analysis *a)
 	uint64_t begun_ns = now_ns();
 	struct reading r;
 
-	reading_begin(&r, a);
+	reading_begin(&r, a, jobs_now() - 1);
 	while (reading_go_on(&r, PROGRESS_RECORDS))
 		tell_progress(a, r.records, begun_ns, false);
 	tell_progress(a, r.records, begun_ns, true);

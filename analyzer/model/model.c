@@ -193,7 +193,7 @@ static void take_slot(struct model *model, const struct record *record, struct t
 struct thread *model_owner(struct model *model, const struct record *record)
 {
 	struct process *process = &model->processes[record->process];
-	uint32_t tid = record->stream->reader.tid;
+	uint32_t tid = record->tid;
 	struct thread *thread = model_find_thread(model, process, tid);
 
 	if (!thread)

@@ -269,7 +269,7 @@ static inline void model_apply(struct model *model, struct record *record)
 	struct process *process = &model->processes[record->process];
 	struct thread *thread = model->owners[stream->index];
 
-	if (unlikely(!thread) || unlikely(thread->tid != stream->reader.tid))
+	if (unlikely(!thread) || unlikely(thread->tid != record->tid))
 		thread = model_owner(model, record);
 	record->thread = thread;
 	if (record_is_call(record->raw)) {

@@ -212,7 +212,7 @@ void part_begin(struct part *part)
 	init_filtering(&a->filtering, &whole->filtering);
 	if (a->accounted)
 		init_accounts(part, whole);
-	reading_begin(&part->reading, a);
+	reading_begin(&part->reading, a, 0);
 	part->begun = true;
 }
 
@@ -252,10 +252,8 @@ static void release_analysis(struct part *part)
 {
 	struct analysis *a = &part->a;
 
-	if (part->reading.paths) { /* given up */
-		merge_release(&part->reading.merge);
-		free(part->reading.paths);
-	}
+	if (part->reading.paths) /* given up */
+		reading_give_up(&part->reading);
 	a->model.processes = NULL;
 	a->model.n_processes = 0;
 	a->model.owners = NULL;

@@ -27,7 +27,7 @@ void fast_path_open(struct fast_path *path, const struct accounting *a, struct c
 		return;
 	path->account = c;
 	path->thread = record->thread;
-	path->tid = record->stream->reader.tid;
+	path->tid = record->tid;
 	path->device = device;
 	path->until_ns =
 		min_u64(cpu_pressure_slice_ns(c->cpu_pressure, c->slices), a->filtering->to_ns);

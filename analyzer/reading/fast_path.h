@@ -57,7 +57,7 @@ static inline bool fast_path_take(struct fast_path *path, struct accounting *a, 
 				    signature_detail(raw));
 	ns = model_duration_ns(record);
 	if (!signature->plain || !signature->only_submits || ns > signature->own_most_ns ||
-	    unlikely(!fast_path_is_free(c)) || unlikely(path->tid != record->stream->reader.tid) ||
+	    unlikely(!fast_path_is_free(c)) || unlikely(path->tid != record->tid) ||
 	    unlikely(path->device != raw->call_head.device) ||
 	    unlikely(!work_goes_on(&a->work, c->stream, record, path->thread, signature)) ||
 	    unlikely(!stream_is_busy(c->stream)) || unlikely(record->ns >= path->until_ns) ||

@@ -45,6 +45,29 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 	return n;
 }
 
+/* The same of those that another thread has found behind the record, all of which are named and start nothing up. */
+static inline uint64_t count_found(struct analysis *a, struct ahead *ahead,
+				   const struct record *record)
+{
+	struct ahead_call call;
+	uint64_t n = 0, until_ns = UINT64_MAX;
+
+	if (likely(!ahead_peek(ahead, &call)))
+		return 0;
+	if (a->accounted)
+		until_ns = unattributed_due(&a->accounts.unattributed[record->process], record->ns);
+	do {
+		if (unlikely(call.ns >= until_ns)) {
+			ahead_leave(ahead);
+			break;
+		}
+		callstats_see_nested(&a->stats, call.fn, call.failed, call.duration_ns);
+		ahead_take(ahead);
+		n++;
+	} while (ahead_peek(ahead, &call));
+	return n;
+}
+
 /* How long the record's thread was in calls until now. */
 static uint64_t in_calls_ns(const struct analysis *a, const struct fast_path *path,
 			    const struct record *record)
@@ -194,13 +217,21 @@ static void show(const struct analysis *a, const struct record *record, bool lef
 				  completed_call_at(&c->ring, c->ring.n - 1));
 }
 
-void reading_begin(struct reading *r, struct analysis *a)
+/* Calls inside others may come out of order where nobody has to see each of them. */
+static uint64_t found_ns(const struct analysis *a)
+{
+	return a->filtering.kinds || a->accounts.listener ? 0 : UNATTRIBUTED_DELAY_NS;
+}
+
+void reading_begin(struct reading *r, struct analysis *a, unsigned int helpers)
 {
 	*r = (struct reading){.a = a, .stacks_most = STACKS_FIRST};
 	r->paths = xcalloc(a->set->n_streams, sizeof(*r->paths));
 	merge_init_streams(&r->merge, a->model.streams, a->model.n_streams, false);
 	if (a->accounted)
 		exact_begin(&a->idle);
+	if (helpers)
+		r->ahead = ahead_begin(&r->merge, a->set, &r->record, found_ns(a));
 }
 
 /* What the accounting and those behind it have to see. */
@@ -228,40 +259,61 @@ static void account_for(struct reading *r, struct fast_path *path, const struct 
 		fast_path_open(path, &a->accounts, &a->stats, record);
 }
 
-bool reading_go_on(struct reading *r, uint64_t most)
+/* One record, which is in hand: its calls inside it are counted, and it is accounted for. Returns how many there were. */
+static __always_inline uint64_t read_record(struct reading *r, struct ahead *ahead)
 {
 	struct analysis *a = r->a;
-	struct merge *merge = &r->merge;
 	struct record *record = &r->record;
-	uint64_t records = r->records, until = records + most;
-	struct fast_path *path;
+	struct fast_path *path = &r->paths[record->stream->index];
+	uint64_t records = 1;
 	bool left_out;
+
+	if (unlikely(record->ns >= a->idle.due_ns))
+		exact_go_on(&a->idle, record->ns);
+	records += ahead ? count_found(a, ahead, record) : count_nested(a, record);
+	if (fast_path_take(path, &a->accounts, &a->stats, record))
+		return records;
+	if (!ahead)
+		merge_look_ahead(&r->merge);
+	if (unlikely(a->model.n_stacks >= r->stacks_most))
+		r->stacks_most = stack_gc(a);
+	model_apply(&a->model, record);
+	left_out = unlikely(a->filtering.kinds) && leave_out(a, record);
+	if (!left_out)
+		callstats_see(&a->stats, &a->model, record);
+	if (a->accounted)
+		account_for(r, path, record, left_out);
+	return records;
+}
+
+bool reading_go_on(struct reading *r, uint64_t most)
+{
+	struct ahead *ahead = r->ahead;
+	uint64_t records = r->records, until = records + most;
 
 	reading_place.record =
 		NULL; /* the first one is not in hand yet: what init has said of streams goes on */
 	if (r->records)
-		reading_place.record = record;
-	while (records < until && merge_next(merge, record)) {
-		records++;
-		reading_place.record = record;
-		if (unlikely(record->ns >= a->idle.due_ns))
-			exact_go_on(&a->idle, record->ns);
-		path = &r->paths[record->stream->index];
-		records += count_nested(a, record);
-		if (fast_path_take(path, &a->accounts, &a->stats, record))
-			continue;
-		merge_look_ahead(merge);
-		if (unlikely(a->model.n_stacks >= r->stacks_most))
-			r->stacks_most = stack_gc(a);
-		model_apply(&a->model, record);
-		left_out = unlikely(a->filtering.kinds) && leave_out(a, record);
-		if (!left_out)
-			callstats_see(&a->stats, &a->model, record);
-		if (a->accounted)
-			account_for(r, path, record, left_out);
+		reading_place.record = &r->record;
+	while (records < until && ahead && ahead_next(ahead)) {
+		reading_place.record = &r->record;
+		records += read_record(r, ahead);
+	}
+	while (records < until && !ahead && merge_next(&r->merge, &r->record)) {
+		reading_place.record = &r->record;
+		records += read_record(r, NULL);
 	}
 	r->records = records;
 	return records >= until;
+}
+
+void reading_give_up(struct reading *r)
+{
+	ahead_end(r->ahead);
+	r->ahead = NULL;
+	merge_release(&r->merge);
+	free(r->paths);
+	r->paths = NULL;
 }
 
 void reading_end(struct reading *r)
@@ -273,11 +325,9 @@ void reading_end(struct reading *r)
 	reading_place.moment = (struct reading_moment){UINT64_MAX, 0};
 	if (a->accounted)
 		exact_go_on(&a->idle, UINT64_MAX);
-	merge_release(&r->merge);
 	for (i = 0; i < a->set->n_streams; i++)
 		fast_path_close(&r->paths[i], &a->stats);
-	free(r->paths);
-	r->paths = NULL;
+	reading_give_up(r);
 }
 
 /* What is open in a thread, ends with it. */

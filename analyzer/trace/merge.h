@@ -12,6 +12,7 @@ struct record {
 	struct stream *stream;
 	uint64_t ns; /* its time, since the epoch */
 	uint32_t process; /* index of the stream's trace */
+	uint32_t tid; /* thread that the slot belonged to */
 	/* The rest is the model's: model_apply fills it. */
 	struct thread *thread; /* the writer */
 	uint32_t fn; /* of calls and counts: number in the set's functions */
@@ -105,6 +106,7 @@ static inline bool merge_next(struct merge *m, struct record *record)
 	record->raw = m->top->reader.record;
 	record->stream = m->top;
 	record->process = m->top->trace->index;
+	record->tid = m->top->reader.tid;
 	record->ns = m->base_ns + (m->best >> m->index_bits);
 	return true;
 }
