@@ -19,7 +19,7 @@ void blame_release(struct blame *b)
 	*b = (struct blame){0};
 }
 
-enum processes_help blame_processes_help(const struct blame_key *root)
+enum processes_help blame_processes_help(const union blame_key *root)
 {
 	if (root->cause == CAUSE_IOCTL)
 		return HELP_NOT;
@@ -38,7 +38,7 @@ void blame_add_help(const struct blame_edge *root, double help_ns[HELP_NOT + 1])
 	help_ns[one_gpu ? HELP_WITH_MPS : HELP_ALONE] += root->avoidable_ns;
 }
 
-bool blame_is_stall(const struct blame_key *k, bool across_devices)
+bool blame_is_stall(const union blame_key *k, bool across_devices)
 {
 	return k->holder && k->holder != k->waiter && k->waiter_device != SPY_DEVICE_NONE &&
 	       k->holder_device != SPY_DEVICE_NONE && k->cause != CAUSE_UNKNOWN &&
@@ -53,16 +53,11 @@ static uint32_t index_of(const struct thread *thread)
 	return thread ? thread->index + 1 : 0;
 }
 
-static struct blame_key key_of(const struct blame_origin *o, const struct thread *holder,
-			       uint32_t fn, uint8_t device)
+static union blame_key key_of(const struct blame_origin *o, const struct thread *holder,
+			      uint32_t fn, uint8_t device, const struct lock *lock, uint8_t cause)
 {
-	return (struct blame_key){.waiter = index_of(o->waiter),
-				  .waiter_fn = o->fn,
-				  .waiter_device = o->device,
-				  .holder = index_of(holder),
-				  .holder_fn = fn,
-				  .holder_device = device,
-				  .inferred = o->inferred};
+	return blame_key_of(index_of(o->waiter), o->fn, o->device, index_of(holder), fn, device,
+			    lock ? lock->index + 1 : 0, cause, o->inferred);
 }
 
 /* Pairs of calls that are counted separately, besides some for each thread and lock: all pairs of
@@ -71,16 +66,19 @@ static struct blame_key key_of(const struct blame_origin *o, const struct thread
 #define PAIRS_LEAST 1024
 #define PAIRS_EACH 4
 
-static size_t pairs_most(const struct accounting *a, const struct process_account *p)
+/* Are there that many already? roots: of these, else of direct ones. */
+static bool has_all_pairs(const struct accounting *a, const struct process_account *p, bool roots)
 {
-	size_t share = PAIRS_MOST / (a->model->n_processes ?: 1);
+	size_t each = PAIRS_EACH * (p->n_threads + p->n_locks), share;
 
-	return (share > PAIRS_LEAST ? share : PAIRS_LEAST) +
-	       PAIRS_EACH * (p->n_threads + p->n_locks);
+	if (likely(p->n_pairs[roots] < PAIRS_LEAST + each))
+		return false;
+	share = PAIRS_MOST / (a->model->n_processes ?: 1);
+	return p->n_pairs[roots] >= (share > PAIRS_LEAST ? share : PAIRS_LEAST) + each;
 }
 
 static struct blame_edge *get_edge(struct process_account *p, struct blame_edges *edges, bool roots,
-				   const struct blame_key *key)
+				   const union blame_key *key)
 {
 	size_t before = edges->n;
 	struct blame_edge *edge = edges_get(edges, key);
@@ -92,14 +90,14 @@ static struct blame_edge *get_edge(struct process_account *p, struct blame_edges
 /* Of hundreds of threads each waits for each. Beyond so many pairs a sum has the waiter and the
  * holder's call, but not the holder's thread. */
 static struct blame_edge *edge_of(struct accounting *a, const struct blame_origin *o, bool roots,
-				  const struct blame_key *key, struct thread *holder)
+				  const union blame_key *key, struct thread *holder)
 {
-	struct process_account *p = &a->processes[o->waiter->process->trace->index];
+	struct process_account *p = &a->processes[o->process];
 	struct blame_edges *edges = roots ? &a->blame.roots : &a->blame.direct;
-	struct blame_key many = *key;
+	union blame_key many = *key;
 	struct blame_edge *edge;
 
-	if (likely(p->n_pairs[roots] < pairs_most(a, p)) || !holder || key->holder == key->waiter)
+	if (likely(!has_all_pairs(a, p, roots)) || !holder || key->holder == key->waiter)
 		return get_edge(p, edges, roots, key);
 	edge = edges_find(edges, key);
 	if (edge)
@@ -148,10 +146,9 @@ static void count_stalled(struct accounting *a, const struct blame_origin *o, bo
 static void charge_direct(struct accounting *a, const struct blame_origin *o,
 			  const struct lock *lock, const struct hold_interval *s)
 {
-	struct blame_key key = key_of(o, s->holder, s->fn, s->device);
+	union blame_key key = key_of(o, s->holder, s->fn, s->device, lock, 0);
 	struct blame_edge *edge;
 
-	key.lock = lock ? lock->index + 1 : 0;
 	edge = edge_of(a, o, false, &key, s->holder);
 	count_wait(edge, o);
 	edge->waited_ns += (double)(s->end_ns - s->begin_ns);
@@ -161,14 +158,13 @@ static void charge_shares(struct accounting *a, const struct blame_origin *o, st
 			  uint32_t fn, uint8_t device, enum cause cause, double ns,
 			  double avoidable_ns)
 {
-	struct blame_key key = key_of(o, thread, fn, device);
+	union blame_key key = key_of(o, thread, fn, device, NULL, (uint8_t)cause);
 	struct blame_edge *edge;
 
 	if (ns <= 0)
 		return;
 	ns *= o->weight;
 	avoidable_ns *= o->weight;
-	key.cause = (uint8_t)cause;
 	edge = edge_of(a, o, true, &key, thread);
 	count_wait(edge, o);
 	edge->waited_ns += ns;
@@ -327,21 +323,24 @@ static void look_at_sample(struct wait_chain_link *link, const struct hold_inter
 	link->end_ns = s->seen_end_ns;
 }
 
-/* The holder was itself waiting for a lock: the blame goes on to the holders of that one. */
-static void go_on(struct accounting *a, const struct wait_chain_link *link, const struct wait *w)
+/* The holder was itself waiting for a lock in the stretch [begin, end) of the link: the blame goes on to the holders of that
+ * one. */
+static void go_on(struct accounting *a, const struct wait_chain_link *link, uint64_t begin_ns,
+		  uint64_t end_ns, const struct wait *w)
 {
 	size_t i;
 
-	for (i = first_interval(w, link->begin_ns); i < w->n_intervals; i++) {
+	for (i = first_interval(w, begin_ns); i < w->n_intervals; i++) {
 		const struct hold_interval *s = &w->intervals[i];
-		struct wait_chain_link next = *link;
+		struct wait_chain_link next;
 
-		if (s->begin_ns >= link->end_ns)
+		if (s->begin_ns >= end_ns)
 			break;
-		if (!overlap(s->begin_ns, s->end_ns, link->begin_ns, link->end_ns))
+		if (!overlap(s->begin_ns, s->end_ns, begin_ns, end_ns))
 			continue;
-		next.begin_ns = s->begin_ns > link->begin_ns ? s->begin_ns : link->begin_ns;
-		next.end_ns = s->end_ns < link->end_ns ? s->end_ns : link->end_ns;
+		next = *link;
+		next.begin_ns = s->begin_ns > begin_ns ? s->begin_ns : begin_ns;
+		next.end_ns = s->end_ns < end_ns ? s->end_ns : end_ns;
 		look_at_sample(&next, s);
 		next.holder = s->holder;
 		next.fn = s->fn;
@@ -356,12 +355,9 @@ static void go_on(struct accounting *a, const struct wait_chain_link *link, cons
 static void charge_call(struct accounting *a, const struct wait_chain_link *link,
 			const struct completed_call *f, uint64_t begin_ns, uint64_t end_ns)
 {
-	struct wait_chain_link part = *link;
 	uint64_t rest_ns = end_ns - begin_ns, ns;
 	size_t i;
 
-	part.begin_ns = begin_ns;
-	part.end_ns = end_ns;
 	for (i = first_wait(f, begin_ns); i < f->n_waits && f->waits[i].begin_ns < end_ns; i++) {
 		const struct wait *w = &f->waits[i];
 
@@ -372,7 +368,7 @@ static void charge_call(struct accounting *a, const struct wait_chain_link *link
 			continue;
 		rest_ns -= ns;
 		if (w->lock) {
-			go_on(a, &part, w);
+			go_on(a, link, begin_ns, end_ns, w);
 			continue;
 		}
 		charge_site(a, link, f, ns);
@@ -412,18 +408,49 @@ static void charge_history(struct accounting *a, const struct wait_chain_link *l
 
 /* Before the holder's call of that number, or between it and the one before. */
 static void charge_before(struct accounting *a, const struct wait_chain_link *link,
-			  const struct thread_account *holder, uint64_t number, uint64_t end_ns)
+			  const struct thread_account *holder, uint64_t number, uint64_t begin_ns,
+			  uint64_t end_ns)
 {
 	if (holder->ring.n - number == holder->ring.size)
-		charge_history(a, link, holder->history, link->begin_ns, end_ns);
+		charge_history(a, link, holder->history, begin_ns, end_ns);
 	else
-		charge_outside(a, link, end_ns - link->begin_ns);
+		charge_outside(a, link, end_ns - begin_ns);
 }
 
-static void defer(struct thread_account *holder, const struct wait_chain_link *link)
+/* What of the link comes after begin_ns. */
+static void defer(struct thread_account *holder, const struct wait_chain_link *link,
+		  uint64_t begin_ns)
 {
 	holder->deferred = grow(holder->deferred, holder->n_deferred, sizeof(*holder->deferred));
-	holder->deferred[holder->n_deferred++] = *link;
+	holder->deferred[holder->n_deferred] = *link;
+	holder->deferred[holder->n_deferred++].begin_ns = begin_ns;
+}
+
+/* Number of the first call of those in the ring that ended after ns. They end one after the other; most often it is one of
+ * the last ones. */
+static uint64_t first_call_behind(const struct call_ring *ring, uint64_t ns)
+{
+	uint64_t kept = min_u64(ring->n, ring->size), least = ring->n - kept, most = ring->n;
+	uint64_t step;
+
+	for (step = 1; most > least; step *= 2) {
+		uint64_t number = most - min_u64(step, most - least);
+
+		if (completed_call_at(ring, number)->end_ns <= ns) {
+			least = number + 1;
+			break;
+		}
+		most = number;
+	}
+	while (least < most) {
+		uint64_t middle = least + (most - least) / 2;
+
+		if (completed_call_at(ring, middle)->end_ns > ns)
+			most = middle;
+		else
+			least = middle + 1;
+	}
+	return most;
 }
 
 /* Divides a link among the holder's calls; what lies behind the last of them is deferred to the one
@@ -431,8 +458,7 @@ static void defer(struct thread_account *holder, const struct wait_chain_link *l
 static void follow(struct accounting *a, const struct wait_chain_link *link)
 {
 	struct thread_account *holder = link->holder ? thread_account_of(a, link->holder) : NULL;
-	struct wait_chain_link left = *link;
-	uint64_t number;
+	uint64_t number, begin_ns = link->begin_ns;
 
 	if (!holder || link->level > LEVELS_MOST) {
 		if (link->level > LEVELS_MOST)
@@ -442,29 +468,26 @@ static void follow(struct accounting *a, const struct wait_chain_link *link)
 			charge_outside(a, link, link->end_ns - link->begin_ns);
 		return;
 	}
-	number = holder->ring.n;
-	while (number && holder->ring.n - number < holder->ring.size &&
-	       completed_call_at(&holder->ring, number - 1)->end_ns > link->begin_ns)
-		number--;
-	for (; number < holder->ring.n && left.begin_ns < left.end_ns; number++) {
+	number = first_call_behind(&holder->ring, begin_ns);
+	for (; number < holder->ring.n && begin_ns < link->end_ns; number++) {
 		const struct completed_call *f = completed_call_at(&holder->ring, number);
-		uint64_t end_ns = f->end_ns < left.end_ns ? f->end_ns : left.end_ns;
+		uint64_t end_ns = f->end_ns < link->end_ns ? f->end_ns : link->end_ns;
 
-		if (f->begin_ns >= left.end_ns)
+		if (f->begin_ns >= link->end_ns)
 			break;
-		if (f->begin_ns > left.begin_ns) {
-			charge_before(a, &left, holder, number, f->begin_ns);
-			left.begin_ns = f->begin_ns;
+		if (f->begin_ns > begin_ns) {
+			charge_before(a, link, holder, number, begin_ns, f->begin_ns);
+			begin_ns = f->begin_ns;
 		}
-		charge_call(a, link, f, left.begin_ns, end_ns);
-		left.begin_ns = end_ns;
+		charge_call(a, link, f, begin_ns, end_ns);
+		begin_ns = end_ns;
 	}
-	if (left.begin_ns >= left.end_ns)
+	if (begin_ns >= link->end_ns)
 		return;
 	if (number < holder->ring.n)
-		charge_before(a, &left, holder, number, left.end_ns);
+		charge_before(a, link, holder, number, begin_ns, link->end_ns);
 	else
-		defer(holder, &left);
+		defer(holder, link, begin_ns);
 }
 
 void blame_resolve_deferred(struct accounting *a, struct thread_account *account)
@@ -570,6 +593,7 @@ bool blame_infer(struct accounting *a, const struct completed_call *call,
 		return false;
 	*link = (struct wait_chain_link){
 		.origin = {.waiter = call->thread,
+			   .process = call->thread->process->trace->index,
 			   .serial = worst_call ? worst_call->serial : 0,
 			   .fn = call->fn,
 			   .device = call->device,
@@ -605,20 +629,20 @@ void blame_conclude(struct accounting *a, const struct wait_chain_link *link)
 
 /* ---- a call's waits ------------------------------------------------------------------------- */
 
-static void blame_interval(struct accounting *a, const struct blame_origin *origin,
-			   const struct wait *w, const struct hold_interval *s)
+/* link: of the wait; its origin's weight is 1. */
+static void blame_interval(struct accounting *a, struct wait_chain_link *link, const struct wait *w,
+			   const struct hold_interval *s)
 {
-	struct wait_chain_link link = {.origin = *origin,
-				       .holder = s->holder,
-				       .begin_ns = s->begin_ns,
-				       .end_ns = s->end_ns,
-				       .fn = s->fn,
-				       .device = s->device};
-
-	link.origin.inferred = !s->measured;
-	charge_direct(a, &link.origin, w->lock, s);
-	look_at_sample(&link, s);
-	follow_interval(a, &link, s);
+	link->holder = s->holder;
+	link->begin_ns = s->begin_ns;
+	link->end_ns = s->end_ns;
+	link->fn = s->fn;
+	link->device = s->device;
+	link->origin.inferred = !s->measured;
+	charge_direct(a, &link->origin, w->lock, s);
+	look_at_sample(link, s);
+	follow_interval(a, link, s);
+	link->origin.weight = 1;
 }
 
 /*
@@ -636,26 +660,27 @@ static bool was_free(const struct wait *w, const struct hold_interval *s)
 
 void blame_waits(struct accounting *a, const struct completed_call *call, uint64_t serial)
 {
-	struct blame_origin origin = {.waiter = call->thread,
-				      .fn = call->fn,
-				      .device = call->device,
-				      .awaits = call->awaits,
-				      .starting = is_starting(a, call),
-				      .working = is_working(a, call),
-				      .serial = serial,
-				      .weight = 1,
-				      .call = ++a->blame.calls,
-				      .begin_ns = call->begin_ns};
+	struct wait_chain_link link = {.origin = {.waiter = call->thread,
+						  .process = call->thread->process->trace->index,
+						  .fn = call->fn,
+						  .device = call->device,
+						  .awaits = call->awaits,
+						  .starting = is_starting(a, call),
+						  .working = is_working(a, call),
+						  .serial = serial,
+						  .weight = 1,
+						  .call = ++a->blame.calls,
+						  .begin_ns = call->begin_ns}};
 	size_t i, j;
 
 	for (i = 0; i < call->n_waits; i++) {
-		origin.wait = ++a->blame.waits;
-		origin.lock = call->waits[i].lock;
+		link.origin.wait = ++a->blame.waits;
+		link.origin.lock = call->waits[i].lock;
 		for (j = 0; j < call->waits[i].n_intervals; j++) {
 			const struct hold_interval *s = &call->waits[i].intervals[j];
 
 			if (!was_free(&call->waits[i], s))
-				blame_interval(a, &origin, &call->waits[i], s);
+				blame_interval(a, &link, &call->waits[i], s);
 		}
 	}
 }

@@ -21,6 +21,7 @@ struct completed_call;
 /* Whose wait it was, wherever the blame goes. */
 struct blame_origin {
 	struct thread *waiter;
+	uint32_t process; /* the waiter's: its index */
 	uint32_t fn;
 	uint8_t device;
 	bool inferred;
@@ -71,7 +72,7 @@ struct blame {
  */
 enum processes_help { HELP_UNKNOWN, HELP_ALONE, HELP_WITH_MPS, HELP_NOT };
 
-enum processes_help blame_processes_help(const struct blame_key *root);
+enum processes_help blame_processes_help(const union blame_key *root);
 
 /* Adds a root's waiting to its kinds of help: all of it to the one above, but for the part in the
  * kernel module that processes would be spared. */
@@ -79,7 +80,7 @@ void blame_add_help(const struct blame_edge *root, double help_ns[HELP_NOT + 1])
 
 /* Did one thread wait for another, and both on a known GPU? Not for a lock alone: what a thread
  * without a CPU did kept no other one waiting, and nothing can be said of an unknown cause. */
-bool blame_is_stall(const struct blame_key *root, bool across_devices);
+bool blame_is_stall(const union blame_key *root, bool across_devices);
 
 void blame_release(struct blame *b);
 

@@ -39,8 +39,14 @@ static void grow_places(struct blame_edges *edges)
 	edges->n_places = n;
 }
 
+static bool same_key(const union blame_key *a, const union blame_key *b)
+{
+	return !((a->words[0] ^ b->words[0]) | (a->words[1] ^ b->words[1]) |
+		 (a->words[2] ^ b->words[2]));
+}
+
 /* The place of the key's edge, or the empty one where it would be. */
-static struct edge_place *place_of(const struct blame_edges *edges, const struct blame_key *key,
+static struct edge_place *place_of(const struct blame_edges *edges, const union blame_key *key,
 				   uint32_t hash)
 {
 	struct edge_place *place;
@@ -49,13 +55,12 @@ static struct edge_place *place_of(const struct blame_edges *edges, const struct
 	for (at = hash;; at++) {
 		place = &edges->places[at & (edges->n_places - 1)];
 		if (!place->number ||
-		    (place->hash == hash &&
-		     !memcmp(&edges->all[place->number - 1].key, key, sizeof(*key))))
+		    (place->hash == hash && same_key(&edges->all[place->number - 1].key, key)))
 			return place;
 	}
 }
 
-struct blame_edge *edges_find(const struct blame_edges *edges, const struct blame_key *key)
+struct blame_edge *edges_find(const struct blame_edges *edges, const union blame_key *key)
 {
 	const struct edge_place *place;
 
@@ -65,7 +70,7 @@ struct blame_edge *edges_find(const struct blame_edges *edges, const struct blam
 	return place->number ? &edges->all[place->number - 1] : NULL;
 }
 
-struct blame_edge *edges_get(struct blame_edges *edges, const struct blame_key *key)
+struct blame_edge *edges_get(struct blame_edges *edges, const union blame_key *key)
 {
 	uint32_t hash = hash_key(key, sizeof(*key));
 	struct edge_place *place;

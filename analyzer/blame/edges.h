@@ -9,17 +9,36 @@
 #include "base/util.h"
 #include "trace/moment.h"
 
-/* Without padding: it is hashed byte by byte. Threads are indices + 1, 0 unknown. */
-struct blame_key {
-	uint32_t waiter, waiter_fn, holder, holder_fn;
-	uint32_t lock; /* index + 1; 0 in roots */
-	uint8_t waiter_device, holder_device;
-	uint8_t cause; /* of roots */
-	uint8_t inferred;
+/* Threads are indices + 1, 0 unknown. Without padding: it is hashed and compared by its words, and whoever makes one for
+ * each wait fills in whole words, which the processor can read again at once (blame_key_of). */
+union blame_key {
+	struct {
+		uint32_t waiter, waiter_fn, holder, holder_fn;
+		uint32_t lock; /* index + 1; 0 in roots */
+		uint8_t waiter_device, holder_device;
+		uint8_t cause; /* of roots */
+		uint8_t inferred;
+	};
+	uint64_t words[3];
 };
 
+_Static_assert(sizeof(union blame_key) == 3 * sizeof(uint64_t), "no padding");
+
+static inline union blame_key blame_key_of(uint32_t waiter, uint32_t waiter_fn,
+					   uint8_t waiter_device, uint32_t holder,
+					   uint32_t holder_fn, uint8_t holder_device, uint32_t lock,
+					   uint8_t cause, bool inferred)
+{
+	return (union blame_key){
+		.words = {waiter | (uint64_t)waiter_fn << 32, holder | (uint64_t)holder_fn << 32,
+			  lock | (uint64_t)waiter_device << 32 | (uint64_t)holder_device << 40 |
+				  (uint64_t)cause << 48 | (uint64_t)inferred << 56}};
+}
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as blame_key_of fills them in");
+
 struct blame_edge {
-	struct blame_key key;
+	union blame_key key;
 	struct reading_moment born; /* when it came up */
 	uint64_t waits, last_wait;
 	double waited_ns; /* shares of calls: parts of nanoseconds add up */
@@ -44,10 +63,10 @@ struct thread;
 const struct thread *edge_thread(const struct model *model, uint32_t index);
 
 /* The edge of that key; NULL: there is none. Valid until the next one is made. */
-struct blame_edge *edges_find(const struct blame_edges *edges, const struct blame_key *key);
+struct blame_edge *edges_find(const struct blame_edges *edges, const union blame_key *key);
 
 /* The edge of that key, made if it is new. Valid until the next one is asked for. */
-struct blame_edge *edges_get(struct blame_edges *edges, const struct blame_key *key);
+struct blame_edge *edges_get(struct blame_edges *edges, const union blame_key *key);
 
 void edges_release(struct blame_edges *edges);
 

@@ -224,7 +224,7 @@ static uint32_t number_of(struct kernel_overlap *c, struct thread_account *accou
 static void charge(struct accounting *a, struct thread_account *account,
 		   const struct completed_call *f, const struct request *r, double ns)
 {
-	struct blame_key key = {.waiter = number_of(&a->kernel_overlap, account),
+	union blame_key key = {.waiter = number_of(&a->kernel_overlap, account),
 				.waiter_fn = f->fn,
 				.waiter_device = f->device,
 				.holder = number_of(&a->kernel_overlap, r->account),
@@ -344,7 +344,7 @@ void kernel_overlap_renumber(struct kernel_overlap *c)
 
 	c->edges = (struct blame_edges){0};
 	EDGES_ITER (edge, &old) {
-		struct blame_key key = edge->key;
+		union blame_key key = edge->key;
 
 		key.waiter = key.waiter ? c->numbered[key.waiter - 1]->index + 1 : 0;
 		key.holder = key.holder ? c->numbered[key.holder - 1]->index + 1 : 0;

@@ -22,7 +22,7 @@ bool subject_is_lock(const struct subject *s, const struct lock *lock)
 }
 
 bool subject_has_edge(const struct accounting *a, const struct subject *s,
-		      const struct blame_key *k)
+		      const union blame_key *k)
 {
 	switch (s->kind) {
 	case SUBJECT_THREAD:

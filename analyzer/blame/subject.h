@@ -47,6 +47,6 @@ bool subject_place_fits(const struct subject_place *place, const char *file, uin
 /* Is the lock the subject; has the edge to do with it? */
 bool subject_is_lock(const struct subject *subject, const struct lock *lock);
 bool subject_has_edge(const struct accounting *a, const struct subject *subject,
-		      const struct blame_key *key);
+		      const union blame_key *key);
 
 #endif

@@ -106,7 +106,7 @@ static uint64_t count_calls(const struct analysis *a, bool across_devices)
 
 static void add_edge(struct sums *sums, const struct analysis *a, const struct blame_edge *edge)
 {
-	const struct blame_key *k = &edge->key;
+	const union blame_key *k = &edge->key;
 
 	sums->stall.waited_ns += edge->waited_ns;
 	thread_costs_add(&sums->stall.costs, edge_thread(&a->model, k->waiter), edge->waited_ns,

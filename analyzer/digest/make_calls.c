@@ -178,7 +178,7 @@ static void make_edges(struct making_digest *m)
 	const struct blame_edge *edge;
 
 	EDGES_ITER (edge, &m->a->accounts.blame.roots) {
-		const struct blame_key *k = &edge->key;
+		const union blame_key *k = &edge->key;
 		uint64_t key[6], *row;
 
 		key[D_EDGE_waiter] =

@@ -23,11 +23,23 @@ struct idle_sum_key idle_sum_key_of(uint64_t owner, const struct process *proces
 	return key;
 }
 
-struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
-			       const struct process *process, const struct idle_part *part,
-			       uint64_t ns)
+static bool same_key(const struct idle_sum_key *a, const struct idle_sum_key *b)
 {
-	struct idle_sum_key key = idle_sum_key_of(owner, process, part);
+	return a->address == b->address && a->owner == b->owner && a->cause == b->cause &&
+	       a->process == b->process && a->code == b->code && a->line == b->line;
+}
+
+/* Where the key's sum is, if it was found last of those with the same bits. */
+static struct idle_sum **recent_of(struct idle_sums *sums, const struct idle_sum_key *key)
+{
+	uint64_t bits = key->address ^ key->owner << 40 ^ (uint64_t)key->cause << 56 ^ key->line;
+
+	return &sums->recent[(hash_mix(bits) >> 32) % IDLE_SUMS_RECENT];
+}
+
+static struct idle_sum *find_sum(struct idle_sums *sums, const struct process *process,
+				 struct idle_sum_key key)
+{
 	struct idle_sum *sum;
 
 	HASH_FIND(hh, sums->by_key, &key, sizeof(key), sum);
@@ -42,6 +54,18 @@ struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 		sum->born = moment_now();
 		HASH_ADD(hh, sums->by_key, key, sizeof(sum->key), sum);
 	}
+	return sum;
+}
+
+struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
+			       const struct process *process, const struct idle_part *part,
+			       uint64_t ns)
+{
+	struct idle_sum_key key = idle_sum_key_of(owner, process, part);
+	struct idle_sum **recent = recent_of(sums, &key), *sum = *recent;
+
+	if (unlikely(!sum) || !same_key(&sum->key, &key))
+		sum = *recent = find_sum(sums, process, key);
 	sum->ns += ns;
 	sum->count++;
 	if (ns >= sum->longest_ns) {

@@ -280,7 +280,7 @@ static void join_edge(struct blame_edges *whole, const struct part *part,
 		      const struct blame_edge *edge)
 {
 	const struct locks *locks = &part->a.accounts.locks;
-	struct blame_key key = edge->key;
+	union blame_key key = edge->key;
 	struct blame_edge *new;
 
 	key.waiter = join_thread_index(part, key.waiter);

@@ -111,7 +111,7 @@ static void add_edges(struct report *report, const struct analysis *a,
 	size_t n = 0;
 
 	EDGES_ITER (edge, edges) {
-		const struct blame_key *k = &edge->key;
+		const union blame_key *k = &edge->key;
 		const struct thread *waiter = edge_thread(&a->model, k->waiter), *holder;
 
 		if (!subject_has_edge(&a->accounts, s, k))
@@ -228,7 +228,7 @@ static void add_pairs(struct report *report, const struct analysis *a,
 	size_t i, n = 0;
 
 	EDGES_ITER (edge, &a->accounts.blame.direct) {
-		const struct blame_key *k = &edge->key;
+		const union blame_key *k = &edge->key;
 		struct pair_row row = {
 			.waiter_device = k->waiter_device,
 			.holder_device = k->holder_device,
@@ -414,7 +414,7 @@ static const struct table_kind subject_kind = {
 };
 
 /* Is the subject one end of the edge: the waiter's, or the holder's? A lock is both. */
-static bool is_end(const struct analysis *a, const struct blame_key *k, const struct subject *s,
+static bool is_end(const struct analysis *a, const union blame_key *k, const struct subject *s,
 		   bool holder)
 {
 	uint32_t thread = holder ? k->holder : k->waiter;
