@@ -7,7 +7,7 @@
 #include <time.h>
 #include "ahead.h"
 #include "base/jobs.h"
-#include "trace/model.h"
+#include "model/model.h"
 #include "trace/moment.h"
 
 /* A block takes as long to fill as some thousand records; all of them lie in the second cache of a processor. */
