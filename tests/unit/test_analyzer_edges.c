@@ -11,9 +11,9 @@
 #define EDGES 20000
 
 /* Keys that differ in one field only, in whichever. */
-static struct blame_key key_of(uint32_t i)
+static union blame_key key_of(uint32_t i)
 {
-	struct blame_key key = {.waiter = 1, .waiter_fn = 1};
+	union blame_key key = {.waiter = 1, .waiter_fn = 1};
 	uint32_t value = 2 + i / 6;
 
 	switch (i % 6) {
@@ -52,14 +52,14 @@ static void test_edges(void **state)
 		fail_msg("there is none yet");
 	for (round = 0; round < 3; round++)
 		for (i = 0; i < EDGES; i++) {
-			struct blame_key key = key_of(i);
+			union blame_key key = key_of(i);
 
 			edges_get(&edges, &key)->waits += i;
 		}
 	assert_int_equal(edges.n, EDGES);
 	i = 0;
 	EDGES_ITER (edge, &edges) {
-		struct blame_key key = key_of(i);
+		union blame_key key = key_of(i);
 
 		assert_memory_equal(&edge->key, &key, sizeof(key));
 		assert_int_equal(edge->waits, 3 * i);
