@@ -129,18 +129,33 @@ static void find_begins(struct parts *p, const struct trace_set *set)
 	free(first);
 }
 
+static void init_journals(struct part *part)
+{
+	size_t i;
+
+	for (i = 0; i < PART_LINES; i++) {
+		struct part_journal *j = &part->journals[i];
+
+		j->part = part;
+		j->last_chunk = &j->chunks;
+		j->last_replayed = &j->replayed;
+	}
+}
+
 void parts_init(struct parts *p, struct analysis *whole, struct groups *groups, size_t most)
 {
 	size_t i;
 
 	*p = (struct parts){.whole = whole};
 	share_out(p, whole->set, groups, most);
-	p->heap = xcalloc(p->n + 1, sizeof(struct part *));
 	for (i = 0; i < p->n; i++) {
 		p->all[i].parts = p;
 		p->all[i].index = i;
-		p->all[i].last_chunk = &p->all[i].chunks;
+		p->all[i].turn = PART_TURN_FIRST;
+		init_journals(&p->all[i]);
 	}
+	for (i = 0; i < PART_LINES; i++)
+		p->heaps[i].all = xcalloc(p->n + 1, sizeof(struct part_journal *));
 	if (whole->accounted)
 		find_begins(p, whole->set);
 	whole->accounts.kernel_overlap.numbers = true;
@@ -193,8 +208,10 @@ static void init_accounts(struct part *part, const struct analysis *whole)
 	idle_init(&a->idle, &a->accounts);
 	ranks_init(&a->ranks, &a->idle, true);
 	a->accounts.blame.subject = whole->accounts.blame.subject;
-	a->accounts.blame.journal = a->accounts.kernel_overlap.journal = a->idle.journal =
-		&part->journal;
+	a->accounts.blame.journal = a->accounts.kernel_overlap.journal =
+		&part->journals[PART_LINE_CALLS].journal;
+	a->idle.journal = &part->journals[PART_LINE_IDLE].journal;
+	a->ranks.journal = &part->journals[PART_LINE_RANKS].journal;
 	for (i = 0; i < a->set->n_hosts; i++) {
 		a->accounts.cpu_pressure[i].apart = true;
 		a->accounts.cpu_pressure[i].begin_ns = part->parts->begun_ns[i];
@@ -305,9 +322,11 @@ void parts_release(struct parts *p)
 
 		if (part->begun)
 			release_analysis(part);
-		release_chunks(part->chunks);
-		release_chunks(part->replayed);
-		release_journal(&part->journal, 0);
+		for (j = 0; j < PART_LINES; j++) {
+			release_chunks(part->journals[j].chunks);
+			release_chunks(part->journals[j].replayed);
+			release_journal(&part->journals[j].journal, 0);
+		}
 		for (j = 0; j < part->n_warnings; j++)
 			free(part->warnings[j].text);
 		free(part->warnings);
@@ -318,7 +337,8 @@ void parts_release(struct parts *p)
 	for (i = 0; i < IDLE_PAIRED; i++)
 		free(p->together[i].intervals);
 	free(p->all);
-	free(p->heap);
+	for (i = 0; i < PART_LINES; i++)
+		free(p->heaps[i].all);
 	free(p->begun_ns);
 	*p = (struct parts){0};
 }

@@ -26,11 +26,30 @@ struct part_warning {
 
 enum part_state { PART_READY, PART_RUNNING, PART_ENDED };
 
+/* Journals are kept apart by what they are about, so that each of them can be replayed by a thread of its own. */
+enum part_line {
+	PART_LINE_CALLS, /* threads in the kernel module, the worst calls */
+	PART_LINE_IDLE, /* GPUs that are idle together */
+	PART_LINE_RANKS,
+	PART_LINES
+};
+
 /* What was written down in one go, and how much of it has been replayed. */
 struct part_chunk {
 	struct journal journal;
 	size_t next;
 	struct part_chunk *behind;
+};
+
+#define PART_TURN_FIRST 4096 /* records that are read in one go */
+#define PART_TURN_MOST 32768
+
+/* A journal of a part. */
+struct part_journal {
+	struct journal journal; /* of the one who reads */
+	struct part_chunk *chunks, **last_chunk; /* the workers' lock: put back, to be replayed */
+	struct part_chunk *replayed, **last_replayed; /* the replay's */
+	struct part *part;
 };
 
 struct part {
@@ -48,14 +67,12 @@ struct part {
 	enum part_state state;
 	struct reading_moment at; /* all before that has been read, and written down */
 	uint64_t records;
-	struct part_chunk *chunks, **last_chunk; /* to be replayed */
+	uint64_t turn; /* records that it reads in a turn */
+	struct part_journal journals[PART_LINES];
 	/* For the replay: */
-	struct part_chunk *replayed;
-	size_t heap_at; /* in parts.heap, from 1 on; 0: it has nothing to be replayed */
 	uint32_t *gpus; /* the whole's index of each of its GPUs; owned */
 	size_t n_gpus;
 	/* … and for the one who reads: */
-	struct journal journal;
 	struct part_warning *warnings;
 	size_t n_warnings;
 	/* Since join_model: what is added to its numbers of calls, waits and worst calls. */
@@ -72,9 +89,12 @@ struct parts {
 	/* Processes that have to be in one part, as is known only now: by index of the trace. */
 	uint32_t conflict[2];
 	bool has_conflict;
-	/* replay.c: the parts that have something to be replayed, a binary heap by the moments of what is next; owned */
-	struct part **heap;
-	size_t n_heap;
+	/* replay.c: of each line the journals that have something to be replayed, a binary heap by the moments of what is
+	 * next; owned */
+	struct part_heap {
+		struct part_journal **all;
+		size_t n;
+	} heaps[PART_LINES];
 	/* … and GPUs that are compared, so far */
 	struct idle_gpu together[IDLE_PAIRED];
 	const struct part *together_part[IDLE_PAIRED];
@@ -93,11 +113,11 @@ void parts_read(struct parts *p, unsigned int jobs,
 void part_begin(struct part *part);
 bool part_go_on(struct part *part, uint64_t records); /* false: it has ended */
 
-/* The part has chunks that it had not before. */
-void parts_replay_add(struct parts *p, struct part *part);
+/* What was put back becomes the replay's. */
+void parts_replay_take(struct parts *p, enum part_line line);
 
-/* All chunks up to a moment; NULL: all. Returns what the entries weigh. */
-size_t parts_replay(struct parts *p, const struct reading_moment *until);
+/* All of that up to a moment; NULL: all. Returns what the entries weigh. A thread for each line may do so. */
+size_t parts_replay(struct parts *p, enum part_line line, const struct reading_moment *until);
 
 /* The parts become the whole, whose own parts are initialised and empty. False: they are worth nothing, and the whole is
  * not what it should be either. Prints the warnings of the readings. */

@@ -1,6 +1,7 @@
 /*
  * analyzer/parallel/replay.c: the journals of all parts, in the order of their moments. Called by workers.c while the
- * parts are read, by one thread at a time, which alone has what belongs to the replay; and by join.c for the rest.
+ * parts are read, for each line by one thread at a time, which alone has what belongs to the replay of that line; and for
+ * the rest in the end.
  */
 #include <stdlib.h>
 #include "parts.h"
@@ -88,110 +89,124 @@ static void replay(struct parts *p, struct part *part, const struct journal_entr
 	}
 }
 
-static const struct journal_entry *next_of(const struct part *part)
+static const struct journal_entry *next_of(const struct part_journal *j)
 {
-	return &part->replayed->journal.all[part->replayed->next];
+	return &j->replayed->journal.all[j->replayed->next];
 }
 
-static void take(struct part *part)
+static void take(struct part_journal *j)
 {
-	struct part_chunk *chunk = part->replayed;
+	struct part_chunk *chunk = j->replayed;
 
 	if (++chunk->next < chunk->journal.n)
 		return;
-	part->replayed = chunk->behind;
+	j->replayed = chunk->behind;
+	if (!j->replayed)
+		j->last_replayed = &j->replayed;
 	free(chunk->journal.all);
 	free(chunk);
 }
 
 /* ---- in the order of moments ------------------------------------------------------------------ */
 
-static bool is_before(const struct part *a, const struct part *b)
+static bool is_before(const struct part_journal *a, const struct part_journal *b)
 {
 	return moment_compare(&next_of(a)->at, &next_of(b)->at) < 0;
 }
 
-static void put(struct parts *p, size_t i, struct part *part)
-{
-	p->heap[i] = part;
-	part->heap_at = i + 1;
-}
-
-/* The part belongs there, or further down. */
-static void sift_down(struct parts *p, size_t i, struct part *part)
+/* The journal belongs there, or further down. */
+static void sift_down(struct part_heap *heap, size_t i, struct part_journal *j)
 {
 	size_t below;
 
-	for (; (below = 2 * i + 1) < p->n_heap; i = below) {
-		if (below + 1 < p->n_heap && is_before(p->heap[below + 1], p->heap[below]))
+	for (; (below = 2 * i + 1) < heap->n; i = below) {
+		if (below + 1 < heap->n && is_before(heap->all[below + 1], heap->all[below]))
 			below++;
-		if (!is_before(p->heap[below], part))
+		if (!is_before(heap->all[below], j))
 			break;
-		put(p, i, p->heap[below]);
+		heap->all[i] = heap->all[below];
 	}
-	put(p, i, part);
+	heap->all[i] = j;
 }
 
-void parts_replay_add(struct parts *p, struct part *part)
+static void add(struct part_heap *heap, struct part_journal *j)
 {
 	size_t i, above;
 
-	if (part->heap_at || !part->replayed)
-		return;
-	for (i = p->n_heap++; i; i = above) {
+	for (i = heap->n++; i; i = above) {
 		above = (i - 1) / 2;
-		if (!is_before(part, p->heap[above]))
+		if (!is_before(j, heap->all[above]))
 			break;
-		put(p, i, p->heap[above]);
+		heap->all[i] = heap->all[above];
 	}
-	put(p, i, part);
+	heap->all[i] = j;
+}
+
+void parts_replay_take(struct parts *p, enum part_line line)
+{
+	size_t i;
+
+	for (i = 0; i < p->n; i++) {
+		struct part_journal *j = &p->all[i].journals[line];
+		bool is_in_heap = j->replayed;
+
+		if (!j->chunks)
+			continue;
+		*j->last_replayed = j->chunks;
+		j->last_replayed = j->last_chunk;
+		j->chunks = NULL;
+		j->last_chunk = &j->chunks;
+		if (!is_in_heap)
+			add(&p->heaps[line], j);
+	}
 }
 
 /* The first one has another next entry, or none. */
-static void settle_first(struct parts *p)
+static void settle_first(struct part_heap *heap)
 {
-	struct part *part = p->heap[0], *last;
+	struct part_journal *last;
 
-	if (part->replayed) {
-		sift_down(p, 0, part);
+	if (heap->all[0]->replayed) {
+		sift_down(heap, 0, heap->all[0]);
 		return;
 	}
-	part->heap_at = 0;
-	last = p->heap[--p->n_heap];
-	if (p->n_heap)
-		sift_down(p, 0, last);
+	last = heap->all[--heap->n];
+	if (heap->n)
+		sift_down(heap, 0, last);
 }
 
 /* Until when the first one stays the first. */
-static struct reading_moment limit_of(const struct parts *p, const struct reading_moment *until)
+static struct reading_moment limit_of(const struct part_heap *heap,
+				      const struct reading_moment *until)
 {
 	struct reading_moment limit =
 		until ? *until : (struct reading_moment){UINT64_MAX, UINT32_MAX};
 	size_t i;
 
-	for (i = 1; i < 3 && i < p->n_heap; i++)
-		if (moment_compare(&next_of(p->heap[i])->at, &limit) < 0)
-			limit = next_of(p->heap[i])->at;
+	for (i = 1; i < 3 && i < heap->n; i++)
+		if (moment_compare(&next_of(heap->all[i])->at, &limit) < 0)
+			limit = next_of(heap->all[i])->at;
 	return limit;
 }
 
-size_t parts_replay(struct parts *p, const struct reading_moment *until)
+size_t parts_replay(struct parts *p, enum part_line line, const struct reading_moment *until)
 {
+	struct part_heap *heap = &p->heaps[line];
 	struct reading_moment limit;
-	struct part *part;
+	struct part_journal *j;
 	size_t weight = 0;
 
-	while (p->n_heap) {
-		part = p->heap[0];
-		limit = limit_of(p, until);
-		if (moment_compare(&next_of(part)->at, &limit) > 0)
+	while (heap->n) {
+		j = heap->all[0];
+		limit = limit_of(heap, until);
+		if (moment_compare(&next_of(j)->at, &limit) > 0)
 			break;
 		do {
-			weight += next_of(part)->weight;
-			replay(p, part, next_of(part));
-			take(part);
-		} while (part->replayed && moment_compare(&next_of(part)->at, &limit) <= 0);
-		settle_first(p);
+			weight += next_of(j)->weight;
+			replay(p, j->part, next_of(j));
+			take(j);
+		} while (j->replayed && moment_compare(&next_of(j)->at, &limit) <= 0);
+		settle_first(heap);
 	}
 	reading_place = (struct reading_place){0};
 	return weight;

@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <time.h>
 #include "base/jobs.h"
+#include "base/pool.h"
 #include "parts.h"
 
-#define RECORDS_AT_A_TIME (1u << 15)
 #define REPLAY_FROM 16384 /* entries that are worth a replay … */
-#define AHEAD_MOST 1000000 /* … and so many wait for it: 64 MB */
+#define AHEAD_MOST 1000000 /* … and so many wait for it: 70 MB */
+#define TURN_LEAST 2048 /* records */
 #define TELL_EVERY_NS 500000000
 
 /* What a thread's time went into, in ns. */
@@ -35,8 +36,13 @@ struct workers {
 	pthread_mutex_t lock; /* of all below, and of what parts.h says */
 	pthread_cond_t changed;
 	size_t n_ended;
-	size_t pending; /* what entries weigh */
-	bool replaying;
+	size_t n_waiting; /* threads */
+	struct line {
+		size_t pending; /* what entries weigh */
+		struct reading_moment until; /* they have been replayed until then */
+		bool replaying;
+	} lines[PART_LINES];
+	size_t pending; /* of all lines */
 	bool tells; /* what time went into */
 	size_t replayed, most_pending;
 	uint64_t records;
@@ -116,11 +122,38 @@ static struct part *choose(const struct workers *w)
 	return best;
 }
 
-static void put_back(struct workers *w, struct part *part, bool ended)
+static size_t put_back_journal(struct part_journal *j)
 {
 	struct part_chunk *chunk;
+	size_t weight = j->journal.weight;
 
-	w->records += part->reading.records - part->records;
+	if (!j->journal.n)
+		return 0;
+	chunk = xcalloc(1, sizeof(*chunk));
+	chunk->journal = j->journal;
+	j->journal = (struct journal){0};
+	*j->last_chunk = chunk;
+	j->last_chunk = &chunk->behind;
+	return weight;
+}
+
+/* All parts together write down no more in a turn than a part of what may wait. */
+static void settle_turn(const struct workers *w, struct part *part, size_t weight, uint64_t records)
+{
+	uint64_t most = AHEAD_MOST / 4 / w->parts->n;
+
+	if (weight > most)
+		part->turn = max_u64(records * most / weight, TURN_LEAST);
+	else
+		part->turn = min_u64(2 * part->turn, PART_TURN_MOST);
+}
+
+static void put_back(struct workers *w, struct part *part, bool ended)
+{
+	uint64_t records = part->reading.records - part->records;
+	size_t i, weight, sum = 0;
+
+	w->records += records;
 	part->records = part->reading.records;
 	part->state = ended ? PART_ENDED : PART_READY;
 	w->n_ended += ended;
@@ -129,36 +162,25 @@ static void put_back(struct workers *w, struct part *part, bool ended)
 	if (part->reading.record.stream)
 		part->at = (struct reading_moment){part->reading.record.ns,
 						   part->reading.record.stream->index + 1};
-	if (!part->journal.n)
-		return;
-	chunk = xcalloc(1, sizeof(*chunk));
-	chunk->journal = part->journal;
-	w->pending += part->journal.weight;
+	for (i = 0; i < PART_LINES; i++) {
+		weight = put_back_journal(&part->journals[i]);
+		w->lines[i].pending += weight;
+		sum += weight;
+	}
+	w->pending += sum;
 	w->most_pending = w->pending > w->most_pending ? w->pending : w->most_pending;
-	part->journal = (struct journal){0};
-	*part->last_chunk = chunk;
-	part->last_chunk = &chunk->behind;
+	settle_turn(w, part, sum, records);
 }
 
-/* What was put back becomes the replay's. Until when all parts have been read. */
-static struct reading_moment hand_over(struct parts *p)
+/* Until when all parts have been read. */
+static struct reading_moment all_read(const struct parts *p)
 {
 	struct reading_moment until = {UINT64_MAX, UINT32_MAX};
 	size_t i;
 
-	for (i = 0; i < p->n; i++) {
-		struct part *part = &p->all[i];
-		struct part_chunk **end = &part->replayed;
-
-		while (*end)
-			end = &(*end)->behind;
-		*end = part->chunks;
-		part->chunks = NULL;
-		part->last_chunk = &part->chunks;
-		parts_replay_add(p, part);
-		if (part->state != PART_ENDED && moment_compare(&part->at, &until) < 0)
-			until = part->at;
-	}
+	for (i = 0; i < p->n; i++)
+		if (p->all[i].state != PART_ENDED && moment_compare(&p->all[i].at, &until) < 0)
+			until = p->all[i].at;
 	return until;
 }
 
@@ -170,28 +192,56 @@ static void look_whether_refused(struct parts *p)
 		parts_refuse(p, why);
 }
 
-static void replay_some(struct workers *w, struct worker *worker)
+static void replay_line(struct workers *w, struct worker *worker, enum part_line number)
 {
-	struct reading_moment until = hand_over(w->parts);
+	struct line *line = &w->lines[number];
 	size_t weight;
 
-	w->replaying = true;
+	parts_replay_take(w->parts, number);
+	line->replaying = true;
 	pthread_mutex_unlock(&w->lock);
-	weight = parts_replay(w->parts, &until);
+	weight = parts_replay(w->parts, number, &line->until);
 	did(worker, REPLAYING);
 	pthread_mutex_lock(&w->lock);
 	did(worker, WAITING_FOR_LOCK);
-	w->replaying = false;
+	line->replaying = false;
+	line->pending -= weight;
 	w->pending -= weight;
 	w->replayed += weight;
-	look_whether_refused(w->parts);
+	if (number == PART_LINE_RANKS)
+		look_whether_refused(w->parts);
+	if (w->n_waiting)
+		pthread_cond_broadcast(&w->changed);
+}
+
+/* The line with most to be replayed, if that is worth it and another thread is not at it. False: there is none. */
+static bool replay_some(struct workers *w, struct worker *worker)
+{
+	struct reading_moment until = all_read(w->parts);
+	size_t i, most = PART_LINES;
+
+	for (i = 0; i < PART_LINES; i++) {
+		const struct line *line = &w->lines[i];
+
+		if (!line->replaying && line->pending >= REPLAY_FROM &&
+		    moment_compare(&until, &line->until) > 0 &&
+		    (most == PART_LINES || line->pending > w->lines[most].pending))
+			most = i;
+	}
+	if (most == PART_LINES)
+		return false;
+	w->lines[most].until = until;
+	replay_line(w, worker, (enum part_line)most);
+	return true;
 }
 
 static void wait_for_part(struct workers *w, struct worker *worker)
 {
 	enum activity why = w->pending > AHEAD_MOST ? WAITING_AHEAD : WAITING_FOR_PART;
 
+	w->n_waiting++;
 	pthread_cond_wait(&w->changed, &w->lock);
+	w->n_waiting--;
 	did(worker, why);
 }
 
@@ -205,6 +255,8 @@ static void *work(void *data)
 	did(worker, READING);
 	pthread_mutex_lock(&w->lock);
 	while (!is_over(w)) {
+		if (replay_some(w, worker))
+			continue;
 		part = choose(w);
 		if (!part) {
 			wait_for_part(w, worker);
@@ -212,14 +264,13 @@ static void *work(void *data)
 		}
 		part->state = PART_RUNNING;
 		pthread_mutex_unlock(&w->lock);
-		ended = !part_go_on(part, RECORDS_AT_A_TIME);
+		ended = !part_go_on(part, part->turn);
 		did(worker, READING);
 		pthread_mutex_lock(&w->lock);
 		did(worker, WAITING_FOR_LOCK);
 		put_back(w, part, ended);
-		if (!w->replaying && w->pending >= REPLAY_FROM)
-			replay_some(w, worker);
-		pthread_cond_broadcast(&w->changed);
+		if (w->n_waiting)
+			pthread_cond_broadcast(&w->changed);
 	}
 	pthread_cond_broadcast(&w->changed);
 	pthread_mutex_unlock(&w->lock);
@@ -245,6 +296,26 @@ static void wait_and_tell(struct workers *w,
 		tell(w->parts->whole, w->records);
 	}
 	pthread_mutex_unlock(&w->lock);
+}
+
+static void replay_all_of(void *data, size_t line)
+{
+	parts_replay_take(data, (enum part_line)line);
+	parts_replay(data, (enum part_line)line, NULL);
+}
+
+static void nothing_more(void *data, size_t line)
+{
+	(void)data;
+	(void)line;
+}
+
+/* When all parts have been read. */
+static void replay_rest(struct parts *p, unsigned int jobs)
+{
+	if (!p->refused)
+		pool_run(jobs, PART_LINES, replay_all_of, nothing_more, p);
+	look_whether_refused(p);
 }
 
 void parts_read(struct parts *p, unsigned int jobs,
@@ -273,8 +344,6 @@ void parts_read(struct parts *p, unsigned int jobs,
 	free(all);
 	pthread_cond_destroy(&w.changed);
 	pthread_mutex_destroy(&w.lock);
-	hand_over(p);
-	if (!p->refused)
-		parts_replay(p, NULL);
-	look_whether_refused(p);
+	jobs_phase("replaying rest");
+	replay_rest(p, n);
 }

@@ -18,7 +18,7 @@ static size_t weight_of(const struct rank_news *news, size_t bytes)
 
 void rank_tell(struct ranks *ranks, const struct rank_news *news, size_t bytes)
 {
-	struct journal *journal = ranks->idle->journal;
+	struct journal *journal = ranks->journal;
 	struct journal_entry *entry;
 
 	if (!journal) {
@@ -35,7 +35,7 @@ void rank_pin(const struct ranks *ranks, const struct idle_part *part)
 	const struct stack *stacks[] = {part->stack, part->stack_before};
 	size_t i;
 
-	for (i = 0; ranks->idle->journal && i < ARRAY_SIZE(stacks); i++)
+	for (i = 0; ranks->journal && i < ARRAY_SIZE(stacks); i++)
 		if (stacks[i]) /* the model's, of this part; others only read it */
 			((struct stack *)(uintptr_t)stacks[i])->pinned = true;
 }

@@ -214,6 +214,8 @@ struct ranks {
 	bool by_host_times; /* of some operations */
 	uint64_t wait_ns, late_ns, caused_ns; /* of all ranks */
 	struct ranks_work *work; /* while records are read */
+	struct journal *
+		journal; /* of a part of a set: has what is about other processes, too; NULL: none */
 	struct idle *idle;
 };
 
@@ -228,8 +230,7 @@ static inline uint64_t rank_job_ns(const struct rank *rank)
 	return rank->last_ns - min_u64(rank->first_ns, rank->last_ns);
 }
 
-/* The set's metadata are known. apart: it is of a part of a set, whose idle has a journal: there all goes that is about
- * several processes. */
+/* The set's metadata are known. apart: it is of a part of a set, and gets a journal. */
 void ranks_init(struct ranks *ranks, struct idle *idle, bool apart);
 void ranks_release(struct ranks *ranks);
 
