@@ -8,40 +8,8 @@ need python3
 gentrace=$build/bench/gentrace
 [ -x "$gentrace" ] || skip "no $gentrace: make test-build"
 tool=$build/cudaspy
-
-# same_all TRACES PARTS: compares the verbs; PARTS: "several", "one" or "given_up", as the report says.
-compare() {
-	local verb=$1 traces=$2 jobs status
-	shift 2
-	CUDASPY_JOBS=1 "$tool" "$verb" "$@" "$traces" >one.out 2>one.err
-	status=$?
-	for jobs in 2 5; do
-		CUDASPY_JOBS=$jobs CUDASPY_JOBS_TRACE=1 "$tool" "$verb" "$@" "$traces" >more.out 2>more.all
-		[ $? = $status ] || fail "$verb $* $traces: other status with $jobs threads"
-		grep '^cudaspy: jobs:' more.all >more.parts
-		grep -v '^cudaspy: jobs:' more.all >more.err
-		cmp one.out more.out || fail "$verb $* $traces: not the same with $jobs threads: $(diff one.out more.out | head -n 5)"
-		cmp one.err more.err || fail "$verb $* $traces: other warnings with $jobs threads: $(diff one.err more.err | head -n 5)"
-	done
-}
-
-same_all() {
-	local traces=$1 parts=$2 is
-	compare report "$traces" --format=json
-	case $(tail -n 1 more.parts) in
-	*"given up"*) is=given_up ;;
-	*" in 1 parts"*) is=one ;;
-	*parts*) is=several ;;
-	*) is=none ;;
-	esac
-	[ "$is" = "$parts" ] || fail "$traces: not read in '$parts' part(s): $(cat more.parts)"
-	compare report "$traces" -v -n
-	compare report "$traces" --from=20% --to=80%
-	compare report "$traces" --format=sarif --fail-on=any
-	compare info "$traces"
-	compare why "$traces" 1
-	compare export "$traces" --format=csv -o -
-}
+# shellcheck source=tests/e2e/jobs.sh
+source "$here/jobs.sh"
 
 # ---- generated ----
 
@@ -62,22 +30,7 @@ for shape in "loop 4" "threads 40" "waiters 6" "locks 30" "streams 8" "modules 2
 	i=$((i + 1))
 	# shellcheck disable=SC2086
 	"$gentrace" shapes/$i 6000 ${shape#* } ${shape% *} || fail "gentrace $shape"
-	# Each a process of its own: other numbers and another identity.
-	sed -i "s/pid = 100;/pid = $((200 + i));/; s/uuid = \"[0-9a-f]\{8\}/uuid = \"$(printf %08x $i)/" shapes/$i/metadata
-	python3 - shapes/$i "$i" <<'P'
-import glob, re, struct, sys
-uuid = bytes.fromhex(re.search(r'uuid = "([^"]+)"', open(sys.argv[1] + "/metadata").read()).group(1).replace("-", ""))
-for path in glob.glob(sys.argv[1] + "/stream_*"):
-    data = bytearray(open(path, "rb").read())
-    at = 0
-    while True:
-        at = data.find(struct.pack("<I", 0xc1fc1fc1), at)
-        if at < 0:
-            break
-        data[at + 4:at + 20] = uuid
-        at += 20
-    open(path, "wb").write(data)
-P
+	"$here/other_process.py" shapes/$i $((200 + i)) $i
 done
 compare report shapes --format=json
 [ "$(sed -n 's/.*jobs: \([0-9]*\) processes.*/\1/p' more.parts)" = 10 ] || fail "shapes: not ten processes: $(cat more.parts)"

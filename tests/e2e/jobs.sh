@@ -1,0 +1,50 @@
+# shellcheck shell=bash
+# tests/e2e/jobs.sh: for tests that compare what several threads make of a set with what one makes. Needs $tool. Sourced.
+
+# compare VERB TRACES OPTIONS...: one thread, two, five: the same output, warnings and status.
+compare() {
+	local verb=$1 traces=$2 jobs status
+	shift 2
+	CUDASPY_JOBS=1 "$tool" "$verb" "$@" "$traces" >one.out 2>one.err
+	status=$?
+	for jobs in 2 5; do
+		CUDASPY_JOBS=$jobs CUDASPY_JOBS_TRACE=1 "$tool" "$verb" "$@" "$traces" >more.out 2>more.all
+		[ $? = $status ] || fail "$verb $* $traces: other status with $jobs threads"
+		grep '^cudaspy: jobs:' more.all >more.parts
+		grep -v '^cudaspy: jobs:' more.all >more.err
+		cmp one.out more.out || fail "$verb $* $traces: not the same with $jobs threads: $(diff one.out more.out | head -n 5)"
+		cmp one.err more.err || fail "$verb $* $traces: other warnings with $jobs threads: $(diff one.err more.err | head -n 5)"
+	done
+}
+
+# same_all TRACES PARTS: compares the verbs; PARTS: "several", "one" or "given_up", as the report says; or "none": it is not
+# read in parts at all.
+same_all() {
+	local traces=$1 parts=$2 is
+	compare report "$traces" --format=json
+	case $(tail -n 1 more.parts) in
+	*"given up"*) is=given_up ;;
+	*" in 1 parts"*) is=one ;;
+	*parts*) is=several ;;
+	*) is=none ;;
+	esac
+	[ "$is" = "$parts" ] || fail "$traces: not read in '$parts' part(s): $(cat more.parts)"
+	compare report "$traces" -v -n
+	compare report "$traces" --from=20% --to=80%
+	compare report "$traces" --format=sarif --fail-on=any
+	compare info "$traces"
+	compare why "$traces" 1
+	compare export "$traces" --format=csv -o -
+}
+
+# same_digest TRACES: the same of digests.
+same_digest() {
+	local jobs
+	for jobs in 1 2 5; do
+		CUDASPY_JOBS=$jobs "$tool" digest "$1" -o digest.$jobs >digest.out.$jobs 2>digest.err.$jobs || fail "digest $1: $(cat digest.err.$jobs)"
+	done
+	for jobs in 2 5; do
+		cmp digest.1 digest.$jobs || fail "digest $1: not the same with $jobs threads"
+		cmp digest.err.1 digest.err.$jobs || fail "digest $1: other warnings with $jobs threads"
+	done
+}
