@@ -61,6 +61,15 @@ void callstats_grow(struct callstats *s, const struct model *model)
 	}
 }
 
+void calls_add(struct calls *sum, const struct calls *more)
+{
+	sum->count += more->count;
+	sum->failed += more->failed;
+	sum->total_ns += more->total_ns;
+	if (more->count)
+		histogram_merge(&sum->durations_ns, &more->durations_ns);
+}
+
 void callstats_count(struct callstats *s, const struct thread *thread, uint32_t fn, uint64_t count)
 {
 	struct calls_sum *sum = thread ? &s->threads[thread->index] : NULL;

@@ -49,6 +49,8 @@ struct callstats {
 	size_t n_processes;
 	struct calls_sum all;
 	struct filtering *filtering; /* what of the recording counts */
+	/* Calls of functions that have a name are counted in direct and nested by another thread, which reads ahead. */
+	bool named_elsewhere;
 	/* Of the failed ones of depth 0: CUDA was gone already. CUDA's own libraries make such
 	 * calls as a process ends. */
 	uint64_t too_late;
@@ -106,6 +108,17 @@ static inline void callstats_add(struct calls *calls, bool failed, uint64_t dura
 	histogram_add(&calls->durations_ns, duration_ns);
 }
 
+static inline void callstats_add_call(struct callstats *s, const struct record *record)
+{
+	const union spy_any *raw = record->raw;
+
+	if (s->named_elsewhere && likely(raw->call_head.fn < record->stream->trace->n_functions))
+		return;
+	s->called[record->fn] = true;
+	callstats_add(raw->call_head.depth ? &s->nested[record->fn] : &s->direct[record->fn],
+		      call_failed(&raw->call_head), record->duration_ns);
+}
+
 /* Sees each record after the model. */
 static inline void callstats_see(struct callstats *s, const struct model *model,
 				 const struct record *record)
@@ -121,14 +134,9 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 	if (record_is_call(raw)) {
 		of_device = callstats_index(s, record->process, raw->call_head.device);
 		device = &s->devices[of_device];
+		callstats_add_call(s, record);
 		s->used[raw->call_head.device] = true;
-		s->called[record->fn] = true;
-		if (raw->call_head.depth) {
-			callstats_add(&s->nested[record->fn], call_failed(&raw->call_head),
-				      record->duration_ns);
-		} else {
-			callstats_add(&s->direct[record->fn], call_failed(&raw->call_head),
-				      record->duration_ns);
+		if (!raw->call_head.depth) {
 			s->too_late += unlikely(raw->call_head.result == CALLSTATS_TOO_LATE);
 			thread->count++;
 			thread->total_ns += record->duration_ns;
@@ -154,6 +162,9 @@ static inline void callstats_see_nested(struct callstats *s, uint32_t fn, bool f
 	s->called[fn] = true;
 	callstats_add(&s->nested[fn], failed, duration_ns);
 }
+
+/* Adds the calls of a function that were counted elsewhere. */
+void calls_add(struct calls *sum, const struct calls *more);
 
 /* How many threads made calls that were recorded. */
 uint64_t callstats_callers(const struct callstats *s, size_t n_threads);

@@ -32,10 +32,10 @@ static bool next_block(struct ahead *a)
 	return a->block;
 }
 
-/* Room for a record of that size; NULL: nothing more is wanted. */
+/* An item of that size; NULL: nothing more is wanted. */
 static struct ahead_item *add(struct ahead *a, enum ahead_kind kind, size_t bytes)
 {
-	size_t all = aligned(sizeof(struct ahead_item) + bytes);
+	size_t all = aligned(bytes);
 	struct ahead_item *item;
 
 	if (unlikely(!a->block || BLOCK_BYTES - a->used < all) && !next_block(a))
@@ -45,8 +45,7 @@ static struct ahead_item *add(struct ahead *a, enum ahead_kind kind, size_t byte
 	a->last = item;
 	item->bytes = (uint16_t)all;
 	item->kind = kind;
-	item->followed = item->failed = false;
-	item->fn = 0;
+	item->followed = false;
 	return item;
 }
 
@@ -54,7 +53,7 @@ static struct ahead_item *add(struct ahead *a, enum ahead_kind kind, size_t byte
 static void take_warning(void *data, char *text)
 {
 	struct ahead *a = data;
-	struct ahead_item *item = a->stopped ? NULL : add(a, AHEAD_WARNING, 0);
+	struct ahead_item *item = a->stopped ? NULL : add(a, AHEAD_WARNING, sizeof(*item));
 
 	if (item)
 		item->text = text;
@@ -78,34 +77,77 @@ static bool add_nested(struct ahead *a, const struct record *record)
 {
 	struct reader *r = &record->stream->reader;
 	const struct trace *trace = record->stream->trace;
-	uint64_t until_ns = record->ns + a->nested_ns, ns;
+	uint64_t until_ns = record->ns + a->nested_ns;
 	const union spy_any *raw;
 	uint32_t fn;
 
 	for (raw = reader_peek_nested(r); raw; raw = reader_peek_nested(r)) {
 		bool inner = raw->other.event == SPY_EV_INNER;
-		uint64_t duration;
-		struct ahead_item *item, *before = a->last;
-		struct spy_rec_head *head;
+		uint64_t ns = timeline_ns(&trace->timeline, raw->other.time);
+		struct ahead_item *before = a->last;
+		struct ahead_nested *nested;
 
-		ns = timeline_ns(&trace->timeline, raw->other.time);
 		if (!may_be_counted(a, trace, raw, &fn) || unlikely(ns >= until_ns))
 			break;
 		before->followed = true;
-		item = add(a, AHEAD_NESTED, sizeof(*head));
-		if (!item)
+		nested = (struct ahead_nested *)add(a, AHEAD_NESTED, sizeof(*nested));
+		if (!nested)
 			return false;
-		duration = inner ? min_u64(raw->inner.duration, record_time(raw))
-				 : record_duration(raw);
-		head = (struct spy_rec_head *)(item + 1);
-		*head = inner ? reader_expand(r, &raw->inner)->call_head : raw->call_head;
-		item->ns = ns;
-		item->duration_ns = timeline_span_ns(&trace->timeline, duration);
-		item->fn = fn;
-		item->failed = !inner && call_failed(head);
+		nested->head = inner ? reader_expand(r, &raw->inner)->call_head : raw->call_head;
+		nested->item.ns = ns;
+		nested->item.duration_ns = timeline_span_ns(
+			&trace->timeline, inner ? min_u64(raw->inner.duration, record_time(raw))
+						: record_duration(raw));
+		nested->item.fn = fn;
+		if (a->nested)
+			callstats_add(&a->nested[fn], !inner && call_failed(&raw->call_head),
+				      nested->item.duration_ns);
 		reader_take(r, raw);
 	}
 	return true;
+}
+
+/* As the model will have it. */
+static void see_call(struct ahead *a, const struct record *record, struct ahead_record *first)
+{
+	const union spy_any *raw = record->raw;
+	const struct trace *trace = record->stream->trace;
+	uint64_t *called_ns = &a->called_ns[record->stream->index];
+	uint64_t ns = timeline_span_ns(&trace->timeline, record_duration(raw));
+
+	if (!raw->call_head.depth) {
+		ns = min_u64(ns, record->ns - min_u64(*called_ns, record->ns));
+		*called_ns = record->ns;
+	}
+	first->item.duration_ns = ns;
+	first->detail = signature_detail(raw);
+	first->hash = signature_hash(signature_head(raw), first->detail);
+	if (a->direct && likely(raw->call_head.fn < trace->n_functions)) {
+		uint32_t fn = trace->functions[raw->call_head.fn];
+
+		callstats_add(raw->call_head.depth ? &a->nested[fn] : &a->direct[fn],
+			      call_failed(&raw->call_head), ns);
+	}
+}
+
+static bool add_record(struct ahead *a, const struct record *record)
+{
+	const struct reader *r = &record->stream->reader;
+	size_t bytes = record->raw == (const union spy_any *)&r->expanded
+			       ? sizeof(struct spy_rec_head)
+			       : r->size;
+	struct ahead_record *first =
+		(struct ahead_record *)add(a, AHEAD_RECORD, sizeof(*first) + bytes);
+
+	if (!first)
+		return false;
+	first->item.ns = record->ns;
+	first->item.stream = record->stream->index;
+	first->tid = record->tid;
+	memcpy(first + 1, record->raw, bytes);
+	if (record_is_call(record->raw))
+		see_call(a, record, first);
+	return !a->nested_ns || add_nested(a, record);
 }
 
 static double cpu_s(void)
@@ -122,21 +164,8 @@ static void *read_ahead(void *data)
 	struct record record;
 
 	warn_divert(take_warning, a);
-	while (merge_next(a->merge, &record)) {
-		size_t bytes = record.raw == (const union spy_any *)&record.stream->reader.expanded
-				       ? sizeof(struct spy_rec_head)
-				       : record.stream->reader.size;
-		struct ahead_item *item = add(a, AHEAD_RECORD, bytes);
-
-		if (!item)
-			break;
-		item->ns = record.ns;
-		item->stream = record.stream->index;
-		item->tid = record.tid;
-		memcpy(item + 1, record.raw, bytes);
-		if (a->nested_ns && !add_nested(a, &record))
-			break;
-	}
+	while (merge_next(a->merge, &record) && add_record(a, &record))
+		;
 	warn_divert(NULL, NULL);
 	if (a->block)
 		queue_publish(&a->queue, a->used);
@@ -147,29 +176,64 @@ static void *read_ahead(void *data)
 
 /* ---- the main reading ------------------------------------------------------------------------- */
 
-struct ahead *ahead_begin(struct merge *merge, struct trace_set *set, struct record *record,
-			  uint64_t nested_ns)
+static void release(struct ahead *a)
+{
+	uint32_t i;
+
+	for (i = 0; i < a->set->n_streams; i++)
+		free(a->left[i].all);
+	for (i = 0; a->direct && i < a->n_functions; i++) {
+		histogram_release(&a->direct[i].durations_ns);
+		histogram_release(&a->nested[i].durations_ns);
+	}
+	free(a->direct);
+	free(a->nested);
+	free(a->called_ns);
+	free(a->begins_cuda);
+	free(a->left);
+	free(a->kept);
+	queue_release(&a->queue);
+	free(a);
+}
+
+struct ahead *ahead_begin(const struct ahead_wish *wish)
 {
 	struct ahead *a = xcalloc(1, sizeof(*a));
+	const struct functions *functions = &wish->set->functions;
 	uint32_t fn;
 
-	a->set = set;
-	a->merge = merge;
-	a->nested_ns = nested_ns;
-	a->record = record;
-	a->left = xcalloc(set->n_streams + 1, sizeof(*a->left));
-	a->n_functions = set->functions.count;
+	a->set = wish->set;
+	a->merge = wish->merge;
+	a->nested_ns = wish->nested_ns;
+	a->record = wish->record;
+	a->left = xcalloc(a->set->n_streams + 1, sizeof(*a->left));
+	a->called_ns = xcalloc(a->set->n_streams + 1, sizeof(*a->called_ns));
+	a->n_functions = functions->count;
 	a->begins_cuda = xcalloc(a->n_functions + 1, 1);
 	for (fn = 0; fn < a->n_functions; fn++)
-		a->begins_cuda[fn] = set->functions.all[fn].contract == SPY_CONTRACT_INIT;
+		a->begins_cuda[fn] = functions->all[fn].contract == SPY_CONTRACT_INIT;
+	if (wish->count) {
+		a->direct = xcalloc(a->n_functions + 1, sizeof(*a->direct));
+		a->nested = xcalloc(a->n_functions + 1, sizeof(*a->nested));
+	}
 	queue_init(&a->queue, BLOCKS, BLOCK_BYTES);
 	if (!pthread_create(&a->thread, NULL, read_ahead, a))
 		return a;
-	queue_release(&a->queue);
-	free(a->begins_cuda);
-	free(a->left);
-	free(a);
+	release(a);
 	return NULL;
+}
+
+void ahead_add_calls(const struct ahead *a, struct callstats *s)
+{
+	uint32_t fn;
+
+	for (fn = 0; a->direct && fn < a->n_functions; fn++) {
+		if (!a->direct[fn].count && !a->nested[fn].count)
+			continue;
+		s->called[fn] = true;
+		calls_add(&s->direct[fn], &a->direct[fn]);
+		calls_add(&s->nested[fn], &a->nested[fn]);
+	}
 }
 
 static const struct ahead_item *item_at(const uint8_t *at)
@@ -207,8 +271,6 @@ static bool find_item(struct ahead *a)
 
 void ahead_end(struct ahead *a)
 {
-	size_t i;
-
 	if (!a)
 		return;
 	queue_cancel(&a->queue);
@@ -224,13 +286,7 @@ void ahead_end(struct ahead *a)
 			if (item_at(a->at)->kind == AHEAD_WARNING)
 				free(item_at(a->at)->text);
 	} while (take_block(a));
-	for (i = 0; i < a->set->n_streams; i++)
-		free(a->left[i].all);
-	free(a->left);
-	free(a->kept);
-	free(a->begins_cuda);
-	queue_release(&a->queue);
-	free(a);
+	release(a);
 }
 
 /* ---- those left ------------------------------------------------------------------------------- */
@@ -245,7 +301,7 @@ static uint32_t first_left(const struct ahead *a)
 
 		if (l->next < l->n &&
 		    (best == UINT32_MAX ||
-		     l->all[l->next].ns < a->left[best].all[a->left[best].next].ns))
+		     l->all[l->next].item.ns < a->left[best].all[a->left[best].next].item.ns))
 			best = i;
 	}
 	return best;
@@ -260,32 +316,39 @@ static void take_left(struct ahead *a, uint32_t stream)
 		l->next = l->n = 0;
 }
 
+static void return_left(struct ahead *a, uint32_t stream)
+{
+	const struct ahead_left *l = &a->left[stream];
+
+	a->again = l->all[l->next].head;
+	a->first = NULL;
+	a->item = NULL;
+	a->record->raw = (const union spy_any *)&a->again;
+	a->record->stream = a->set->streams[stream];
+	a->record->process = a->record->stream->trace->index;
+	a->record->tid = l->tid;
+	a->record->ns = l->all[l->next].item.ns;
+	take_left(a, stream);
+}
+
 bool ahead_next_slow(struct ahead *a)
 {
 	bool found = find_item(a);
 	const struct ahead_item *item = found ? item_at(a->at) : NULL;
-	const struct ahead_nested *left;
 	size_t n_left = a->n_left;
+	uint64_t left_ns;
 	uint32_t stream;
 
 	if (n_left) {
 		stream = first_left(a);
-		left = &a->left[stream].all[a->left[stream].next];
-		if (!item || left->ns < item->ns ||
-		    (left->ns == item->ns && stream <= item->stream)) {
-			a->again = left->head;
-			a->first = a->item = NULL;
-			a->record->raw = (const union spy_any *)&a->again;
-			a->record->stream = a->set->streams[stream];
-			a->record->process = a->record->stream->trace->index;
-			a->record->tid = left->tid;
-			a->record->ns = left->ns;
-			take_left(a, stream);
+		left_ns = a->left[stream].all[a->left[stream].next].item.ns;
+		if (!item || left_ns < item->ns ||
+		    (left_ns == item->ns && stream <= item->stream)) {
+			return_left(a, stream);
 			return true;
 		}
-		/* ahead_next finds this one, and nothing that is left. */
-		a->n_left = 0;
 	}
+	a->n_left = 0; /* ahead_next finds this one, and nothing that is left */
 	found = found && ahead_next(a);
 	a->n_left = n_left;
 	return found;
@@ -294,37 +357,28 @@ bool ahead_next_slow(struct ahead *a)
 /* The record in hand stays what it is while its block is filled again. */
 static void keep_record(struct ahead *a)
 {
-	size_t bytes;
+	size_t bytes = a->first->item.bytes;
 
-	if (!a->first)
+	if (a->first == a->kept)
 		return;
-	bytes = a->first->bytes - sizeof(*a->first);
 	a->kept = xrealloc(a->kept, bytes, 1);
-	memcpy(a->kept, a->first + 1, bytes);
-	a->record->raw = (const union spy_any *)a->kept;
-	a->first = NULL;
+	a->first = memcpy(a->kept, a->first, bytes);
+	a->record->raw = (const union spy_any *)(a->first + 1);
 }
 
-bool ahead_peek_slow(struct ahead *a, struct ahead_call *call)
+const struct ahead_item *ahead_peek_slow(struct ahead *a)
 {
-	const struct ahead_item *item;
+	const struct ahead_left *l;
 
 	if (!a->item) {
-		const struct ahead_left *l = &a->left[a->record->stream->index];
-		const struct ahead_nested *left = &l->all[l->next];
-
-		if (l->next >= l->n)
-			return false;
-		*call = (struct ahead_call){left->ns, left->duration_ns, left->fn, left->failed};
-		return true;
+		l = &a->left[a->record->stream->index];
+		return l->next < l->n ? &l->all[l->next].item : NULL;
 	}
 	keep_record(a);
 	while (a->at == a->end)
 		if (!take_block(a))
-			return false;
-	item = item_at(a->at);
-	*call = (struct ahead_call){item->ns, item->duration_ns, item->fn, item->failed};
-	return true;
+			return NULL;
+	return item_at(a->at);
 }
 
 void ahead_take_left(struct ahead *a)
@@ -336,18 +390,11 @@ void ahead_leave(struct ahead *a)
 {
 	struct ahead_left *l = &a->left[a->record->stream->index];
 	const struct ahead_item *item;
-	struct ahead_call call;
 
-	while (a->item && ahead_peek(a, &call)) {
-		item = item_at(a->at);
+	while (a->item && (item = ahead_peek(a))) {
 		l->all = grow(l->all, l->n, sizeof(*l->all));
-		l->all[l->n++] =
-			(struct ahead_nested){.head = *(const struct spy_rec_head *)(item + 1),
-					      .ns = call.ns,
-					      .duration_ns = call.duration_ns,
-					      .fn = call.fn,
-					      .tid = a->record->tid,
-					      .failed = call.failed};
+		l->all[l->n++] = *(const struct ahead_nested *)item;
+		l->tid = a->record->tid;
 		a->n_left++;
 		ahead_take(a);
 	}

@@ -9,8 +9,9 @@
 #ifndef CUDASPY_AHEAD_H
 #define CUDASPY_AHEAD_H
 
+#include "account/callstats.h"
 #include "base/queue.h"
-#include "trace/merge.h"
+#include "expect/signatures.h"
 
 enum ahead_kind {
 	AHEAD_RECORD,
@@ -18,33 +19,39 @@ enum ahead_kind {
 	AHEAD_WARNING,
 };
 
-/* What lies in a block: then come the bytes of the record, its texts too. */
+/* What lies in a block. */
 struct ahead_item {
 	uint64_t ns;
 	union {
-		struct {
-			uint32_t stream; /* of the set */
-			uint32_t tid;
-		};
-		uint64_t duration_ns; /* AHEAD_NESTED */
+		uint64_t duration_ns; /* of calls */
 		char *text; /* AHEAD_WARNING; owned */
 	};
-	uint32_t fn; /* AHEAD_NESTED: number in the set's functions */
+	union {
+		uint32_t stream; /* AHEAD_RECORD: of the set */
+		uint32_t fn; /* AHEAD_NESTED: number in the set's functions */
+	};
 	uint16_t bytes; /* in all, a multiple of 8 */
 	uint8_t kind; /* enum ahead_kind */
-	bool followed : 1; /* the next one is of AHEAD_NESTED */
-	bool failed : 1; /* AHEAD_NESTED */
+	bool followed; /* the next one is of AHEAD_NESTED */
+};
+
+/* AHEAD_RECORD: then come its bytes, its texts too. */
+struct ahead_record {
+	struct ahead_item item;
+	uint64_t detail, hash; /* of a call: signature_detail, signature_hash */
+	uint32_t tid, unused;
+};
+
+struct ahead_nested {
+	struct ahead_item item;
+	struct spy_rec_head head;
 };
 
 /* Calls inside others that the main reading has left for later; of a stream. */
 struct ahead_left {
-	struct ahead_nested {
-		struct spy_rec_head head;
-		uint64_t ns, duration_ns;
-		uint32_t fn, tid;
-		bool failed;
-	} * all;
+	struct ahead_nested *all;
 	size_t n, next;
+	uint32_t tid;
 };
 
 struct ahead {
@@ -53,16 +60,18 @@ struct ahead {
 	/* The main reading's: */
 	const uint8_t *at, *end; /* in the block */
 	struct record *record; /* in hand */
-	const struct ahead_item *first; /* of it; NULL: not in the block */
+	const struct ahead_record *first; /* of it, in the block or kept; NULL: it was left */
 	const struct ahead_item *item; /* of it, or of the last call inside it; NULL: it was left */
 	struct ahead_left *left; /* by stream */
 	size_t n_left;
 	struct spy_rec_head again; /* the one in hand, if it was left */
-	uint8_t *kept; /* the record in hand, if its block is empty */
+	void *kept; /* the record in hand, if its block is empty */
 	/* The thread's: */
 	struct merge *merge;
 	uint64_t nested_ns;
+	uint64_t *called_ns; /* by stream: as in struct stream */
 	uint8_t *begins_cuda; /* by function: no call of it is AHEAD_NESTED */
+	struct calls *direct, *nested; /* the same; NULL: they are counted by the main reading */
 	uint32_t n_functions;
 	uint8_t *block;
 	size_t used;
@@ -72,20 +81,23 @@ struct ahead {
 	pthread_t thread;
 };
 
-/* A call inside another one. */
-struct ahead_call {
-	uint64_t ns, duration_ns;
-	uint32_t fn;
-	bool failed;
+/* What a reading wants. */
+struct ahead_wish {
+	struct merge
+		*merge; /* whose streams have their first records; the thread's until ahead_end */
+	struct trace_set *set;
+	struct record *record; /* where all of them are put */
+	/* Calls inside others come as said above, if they end no later than that behind the record before; 0: in order, as
+	 * all others. */
+	uint64_t nested_ns;
+	bool count; /* calls of functions that have a name are counted by the thread */
 };
 
-/*
- * Begins to read what the merge has. nested_ns: calls inside others come as said above, if they end no later
- * than that behind the record before; 0: in order, as all others. record: where all of them are put.
- * NULL: there can be no thread. The merge is the thread's until ahead_end.
- */
-struct ahead *ahead_begin(struct merge *merge, struct trace_set *set, struct record *record,
-			  uint64_t nested_ns);
+/* Begins to read. NULL: there can be no thread. */
+struct ahead *ahead_begin(const struct ahead_wish *wish);
+
+/* After the last record: what was counted. */
+void ahead_add_calls(const struct ahead *a, struct callstats *s);
 
 /* Also before the last record. */
 void ahead_end(struct ahead *a);
@@ -93,40 +105,38 @@ void ahead_end(struct ahead *a);
 /* For ahead_next. */
 bool ahead_next_slow(struct ahead *a);
 
-/* As merge_next. */
+/* As merge_next; of a call, duration_ns is there, too. */
 static inline bool ahead_next(struct ahead *a)
 {
-	const struct ahead_item *item = (const struct ahead_item *)(const void *)a->at;
+	const struct ahead_record *first = (const struct ahead_record *)(const void *)a->at;
 	struct record *record = a->record;
 
 	if (unlikely(a->n_left) || unlikely(a->at == a->end) ||
-	    unlikely(item->kind != AHEAD_RECORD))
+	    unlikely(first->item.kind != AHEAD_RECORD))
 		return ahead_next_slow(a);
-	a->first = a->item = item;
-	a->at += item->bytes;
-	record->raw = (const union spy_any *)(item + 1);
-	record->stream = a->set->streams[item->stream];
+	a->first = first;
+	a->item = &first->item;
+	a->at += first->item.bytes;
+	record->raw = (const union spy_any *)(first + 1);
+	record->stream = a->set->streams[first->item.stream];
 	record->process = record->stream->trace->index;
-	record->tid = item->tid;
-	record->ns = item->ns;
+	record->tid = first->tid;
+	record->ns = first->item.ns;
+	record->duration_ns = first->item.duration_ns;
 	return true;
 }
 
 /* For ahead_peek: the item may be in the next block, or be one of those left. */
-bool ahead_peek_slow(struct ahead *a, struct ahead_call *call);
+const struct ahead_item *ahead_peek_slow(struct ahead *a);
 
-/* The next call inside another one, behind the record in hand; false: there is none. ahead_take counts it as taken. */
-static inline bool ahead_peek(struct ahead *a, struct ahead_call *call)
+/* The next call inside another one, behind the record in hand, until ahead_take counts it as taken; NULL: there is none. */
+static inline const struct ahead_item *ahead_peek(struct ahead *a)
 {
-	const struct ahead_item *item;
-
 	if (likely(a->item != NULL) && likely(!a->item->followed))
-		return false;
+		return NULL;
 	if (unlikely(!a->item) || unlikely(a->at == a->end))
-		return ahead_peek_slow(a, call);
-	item = (const struct ahead_item *)(const void *)a->at;
-	*call = (struct ahead_call){item->ns, item->duration_ns, item->fn, item->failed};
-	return true;
+		return ahead_peek_slow(a);
+	return (const struct ahead_item *)(const void *)a->at;
 }
 
 void ahead_take_left(struct ahead *a);

@@ -98,15 +98,27 @@ static inline uint64_t signature_detail(const union spy_any *raw)
 	}
 }
 
-static inline struct call_signature *signature_place(const struct signature_cache *cache,
-						     uint64_t head, uint64_t detail)
+/* Where it is looked for first: the top bits. */
+static inline uint64_t signature_hash(uint64_t head, uint64_t detail)
 {
-	size_t i = (size_t)(hash_mix(head ^ hash_mix(detail)) >> cache->shift);
+	return hash_mix(head ^ hash_mix(detail));
+}
+
+static inline struct call_signature *signature_at(const struct signature_cache *cache,
+						  uint64_t head, uint64_t detail, uint64_t hash)
+{
+	size_t i = (size_t)(hash >> cache->shift);
 
 	while (cache->all[i].detail &&
 	       (cache->all[i].head != head || cache->all[i].detail != detail))
 		i = (i + 1) & (cache->n_places - 1);
 	return &cache->all[i];
+}
+
+static inline struct call_signature *signature_place(const struct signature_cache *cache,
+						     uint64_t head, uint64_t detail)
+{
+	return signature_at(cache, head, detail, signature_hash(head, detail));
 }
 
 /* As record_stream. */

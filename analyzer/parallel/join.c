@@ -66,15 +66,6 @@ static void join_filtering(struct parts *p)
 	}
 }
 
-static void join_calls(struct calls *sum, const struct calls *more)
-{
-	sum->count += more->count;
-	sum->failed += more->failed;
-	sum->total_ns += more->total_ns;
-	if (more->count)
-		histogram_merge(&sum->durations_ns, &more->durations_ns);
-}
-
 static void join_stats_of(struct callstats *s, const struct part *part)
 {
 	const struct callstats *more = &part->a.stats;
@@ -85,8 +76,8 @@ static void join_stats_of(struct callstats *s, const struct part *part)
 		if (!more->called[i])
 			continue;
 		s->called[i] = true;
-		join_calls(&s->direct[i], &more->direct[i]);
-		join_calls(&s->nested[i], &more->nested[i]);
+		calls_add(&s->direct[i], &more->direct[i]);
+		calls_add(&s->nested[i], &more->nested[i]);
 		s->counted[i] = add_capped(s->counted[i], more->counted[i]);
 	}
 	for (i = 0; i < part->a.model.n_threads && i < more->n_threads; i++)

@@ -12,6 +12,7 @@
 #define CUDASPY_FAST_PATH_H
 
 #include "account/account.h"
+#include "ahead/ahead.h"
 #include "account/callstats.h"
 #include "account/streams.h"
 
@@ -40,9 +41,10 @@ static inline bool fast_path_is_free(const struct thread_account *c)
 		 c->gap_told);
 }
 
-/* The record, if it may go this way: then that was all that was to be done. */
-static inline bool fast_path_take(struct fast_path *path, struct accounting *a, struct callstats *s,
-				  const struct record *record)
+/* The record, if it may go this way: then that was all that was to be done. found: as it was read ahead; NULL: it was not. */
+static __always_inline bool fast_path_take(struct fast_path *path, struct accounting *a,
+					   struct callstats *s, const struct record *record,
+					   const struct ahead_record *found)
 {
 	const union spy_any *raw = record->raw;
 	struct thread_account *c = path->account;
@@ -53,9 +55,15 @@ static inline bool fast_path_take(struct fast_path *path, struct accounting *a, 
 	if (unlikely(!c) || unlikely(raw->other.event < SPY_EV_OP) ||
 	    unlikely(raw->other.event > SPY_EV_MEMORY))
 		return false;
-	signature = signature_place(&a->signatures[record->process], signature_head(raw),
-				    signature_detail(raw));
-	ns = model_duration_ns(record);
+	if (found) {
+		signature = signature_at(&a->signatures[record->process], signature_head(raw),
+					 found->detail, found->hash);
+		ns = found->item.duration_ns;
+	} else {
+		signature = signature_place(&a->signatures[record->process], signature_head(raw),
+					    signature_detail(raw));
+		ns = model_duration_ns(record);
+	}
 	if (!signature->plain || !signature->only_submits || ns > signature->own_most_ns ||
 	    unlikely(!fast_path_is_free(c)) || unlikely(path->tid != record->tid) ||
 	    unlikely(path->device != raw->call_head.device) ||
@@ -71,8 +79,11 @@ static inline bool fast_path_take(struct fast_path *path, struct accounting *a, 
 	path->total_ns += ns;
 	path->last_ns = record->ns;
 	path->copied_bytes = add_capped(path->copied_bytes, signature->copy ? raw->copy.bytes : 0);
-	s->called[signature->fn] = true;
-	callstats_add(&s->direct[signature->fn], false, ns);
+	if (!s->named_elsewhere ||
+	    unlikely(raw->call_head.fn >= record->stream->trace->n_functions)) {
+		s->called[signature->fn] = true;
+		callstats_add(&s->direct[signature->fn], false, ns);
+	}
 
 	f = completed_call_next(c);
 	f->device = path->device;

@@ -49,22 +49,20 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 static inline uint64_t count_found(struct analysis *a, struct ahead *ahead,
 				   const struct record *record)
 {
-	struct ahead_call call;
+	const struct ahead_item *call = ahead_peek(ahead);
 	uint64_t n = 0, until_ns = UINT64_MAX;
 
-	if (likely(!ahead_peek(ahead, &call)))
+	if (likely(!call))
 		return 0;
 	if (a->accounted)
 		until_ns = unattributed_due(&a->accounts.unattributed[record->process], record->ns);
-	do {
-		if (unlikely(call.ns >= until_ns)) {
+	for (; call; call = ahead_peek(ahead), n++) {
+		if (unlikely(call->ns >= until_ns)) {
 			ahead_leave(ahead);
 			break;
 		}
-		callstats_see_nested(&a->stats, call.fn, call.failed, call.duration_ns);
 		ahead_take(ahead);
-		n++;
-	} while (ahead_peek(ahead, &call));
+	}
 	return n;
 }
 
@@ -217,10 +215,22 @@ static void show(const struct analysis *a, const struct record *record, bool lef
 				  completed_call_at(&c->ring, c->ring.n - 1));
 }
 
-/* Calls inside others may come out of order where nobody has to see each of them. */
-static uint64_t found_ns(const struct analysis *a)
+/* Another thread reads ahead, if there can be one. Calls inside others may come out of order where nobody has to see each
+ * of them; where all calls count, that thread counts them by function. */
+static void begin_ahead(struct reading *r)
 {
-	return a->filtering.kinds || a->accounts.listener ? 0 : UNATTRIBUTED_DELAY_NS;
+	struct analysis *a = r->a;
+	bool all = !a->filtering.kinds;
+	const struct ahead_wish wish = {
+		.merge = &r->merge,
+		.set = a->set,
+		.record = &r->record,
+		.nested_ns = all && !a->accounts.listener ? UNATTRIBUTED_DELAY_NS : 0,
+		.count = all,
+	};
+
+	r->ahead = ahead_begin(&wish);
+	a->stats.named_elsewhere = r->ahead && all;
 }
 
 void reading_begin(struct reading *r, struct analysis *a, unsigned int helpers)
@@ -231,7 +241,7 @@ void reading_begin(struct reading *r, struct analysis *a, unsigned int helpers)
 	if (a->accounted)
 		exact_begin(&a->idle);
 	if (helpers)
-		r->ahead = ahead_begin(&r->merge, a->set, &r->record, found_ns(a));
+		begin_ahead(r);
 }
 
 /* What the accounting and those behind it have to see. */
@@ -271,7 +281,7 @@ static __always_inline uint64_t read_record(struct reading *r, struct ahead *ahe
 	if (unlikely(record->ns >= a->idle.due_ns))
 		exact_go_on(&a->idle, record->ns);
 	records += ahead ? count_found(a, ahead, record) : count_nested(a, record);
-	if (fast_path_take(path, &a->accounts, &a->stats, record))
+	if (fast_path_take(path, &a->accounts, &a->stats, record, ahead ? ahead->first : NULL))
 		return records;
 	if (!ahead)
 		merge_look_ahead(&r->merge);
@@ -327,6 +337,8 @@ void reading_end(struct reading *r)
 		exact_go_on(&a->idle, UINT64_MAX);
 	for (i = 0; i < a->set->n_streams; i++)
 		fast_path_close(&r->paths[i], &a->stats);
+	if (r->ahead)
+		ahead_add_calls(r->ahead, &a->stats);
 	reading_give_up(r);
 }
 
