@@ -336,6 +336,8 @@ static inline bool pass_dormant(struct spy_thread *thread, struct spy_frame *fra
 		return false;
 	if (unlikely(thread->counts_turn) && !count_window_call(thread, frame, slot))
 		return false;
+	if (unlikely(spy_thread_missed_counting(thread)))
+		return false;
 	thread->until_look--;
 	frame->kind = SPY_FRAME_DORMANT;
 	if (likely(thread->dormant_frame <= place_of(frame)))
@@ -387,7 +389,7 @@ static bool enter_dormant(struct spy_frame *frame, const struct spy_slot *slot, 
 	if (!frame->depth) {
 		if (look &&
 		    (thread->until_look <= 1 || spy_window_is_asked() ||
-		     spy_thread_counts_late(thread)) &&
+		     spy_thread_counts_late(thread) || spy_thread_missed_counting(thread)) &&
 		    spy_thread_look(thread))
 			return true;
 		if (thread->counts_turn)

@@ -27,7 +27,7 @@ const struct spy_board *spy_window_board = &no_board;
 
 static uint32_t windows; /* that have been opened */
 static _Atomic bool opened; /* a window is open */
-static _Atomic bool counting; /* in it calls are only counted, for a while */
+static _Atomic bool counting; /* in it calls are only counted, for a while. Session lock */
 static _Atomic uint32_t closes;
 static _Atomic uint64_t since; /* when the state now began, cycles; 0: when the recording did */
 static _Atomic uint64_t recorded_since; /* or when calls were counted last */
@@ -43,11 +43,6 @@ static struct {
 uint64_t spy_window_opened_at(void)
 {
 	return atomic_load_explicit(&recorded_since, memory_order_relaxed);
-}
-
-bool spy_window_is_counting(void)
-{
-	return atomic_load_explicit(&counting, memory_order_relaxed);
 }
 
 uint32_t spy_window_closes(void)
@@ -78,13 +73,12 @@ static void show(void)
 
 static void apply(uint64_t now)
 {
-	bool recorded = opened && !counting;
+	uint8_t from = !opened ? SPY_DORMANT : counting ? SPY_COUNTED_ONLY : SPY_RECORDED;
 
-	if (recorded)
+	if (from == SPY_RECORDED)
 		atomic_store(&recorded_since, now);
 	__atomic_fetch_add(&spy_window_changes, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&spy_recorded_from, recorded ? SPY_RECORDED : SPY_DORMANT,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&spy_recorded_from, from, __ATOMIC_RELEASE);
 }
 
 static _Atomic int awaiting; /* threads in spy_window_await */

@@ -14,8 +14,9 @@
 
 struct spy_thread;
 
-/* Calls of slots whose enum spy_record is lower are not recorded. */
-enum { SPY_RECORDED = SPY_TRANSPARENT + 1, SPY_DORMANT = SPY_INSTANT + 1 };
+/* Calls of slots whose enum spy_record is lower are not recorded. Where they are counted (cost.h) it is a number of its own:
+ * the dormant path of the assembly counts nothing. */
+enum { SPY_RECORDED = SPY_TRANSPARENT + 1, SPY_DORMANT = SPY_INSTANT + 1, SPY_COUNTED_ONLY };
 extern uint8_t spy_recorded_from;
 
 static inline uint8_t spy_window_recorded_from(void)
@@ -46,7 +47,10 @@ void spy_window_await(uint32_t number);
 uint64_t spy_window_opened_at(void);
 
 /* Are calls counted for the time being, in a cost window (cost.h)? To all others that is as if it were dormant. */
-bool spy_window_is_counting(void);
+static inline bool spy_window_is_counting(void)
+{
+	return spy_window_recorded_from() == SPY_COUNTED_ONLY;
+}
 
 /* How often windows were closed. */
 uint32_t spy_window_closes(void);

@@ -108,6 +108,15 @@ env CUDASPY_OUT="$out" CUDASPY_QUIET=1 CUDASPY_MEASURE_COST=1 CUDASPY_CAPTURE_RA
 "$tool" report --format=json "$out" >report.json || fail "no report"
 expect "calls in windows" "$(jq '.summary.calls + .summary.only_counted' report.json)" 16002 # and cudaProfilerStop twice, which ends them
 
+# --- a window may begin as one in which calls are counted, for a thread that makes none before: each of its calls is counted ---
+rm -rf "$out"
+env CUDASPY_OUT="$out" CUDASPY_QUIET=1 CUDASPY_MEASURE_COST=1 CUDASPY_CAPTURE_RANGE=cudaProfilerApi LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" timeout 60 \
+	"$bin/windows" memory pin pageable stream stay:1 rounds:200 >output || fail "windows"
+"$tool" report --format=json "$out" >report.json || fail "no report"
+expect "copies in windows" "$(jq '[.calls[], .recording_cost[]] | map(select(.function == "cudaMemcpyAsync") | .count // .only_counted) | add' report.json)" "$(cat output)"
+counted=$(jq '[.recording_cost[] | select(.function == "cudaMemcpyAsync") | .only_counted] | add' report.json)
+[ "$counted" -gt 0 ] || fail "no copy in these windows was only counted"
+
 # --- a known delay is found: with what it costs besides, which is measured without one. Other tests take the CPUs meanwhile, so a
 # factor of two is let pass; test_analyzer_cost and docs/VALIDATION.md (on GPUs) are stricter. ---
 # delay PERCENT SECONDS: low, high, and by how much longer the delay made things in truth, of the time in which the thread ran

@@ -11,6 +11,8 @@
  *   begin:NAME                   a range that any thread may end; end: this thread does, end-there: another one
  *   thread:N                     a new thread copies N times, and ends
  *   stay:N                       one copies N times and stays; again:N: it copies N times more
+ *   rounds:N                     N windows: the thread that stays copies many times before each, and a few times in it, right
+ *                                away or a bit later; prints how many that are in windows
  *   wait:MS                      sleeps
  *   touch:FILE await:FILE        says where it is; copies until the test goes on
  *   fork:N                       a child copies N times and ends, before this process uses a GPU; where N is 1000 or
@@ -113,6 +115,32 @@ static void sleep_ms(int ms)
 	nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL);
 }
 
+/* Other calls than copies meanwhile, which may notice that something is due. */
+static void look_about(long us)
+{
+	struct timespec began, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	do {
+		OK(cudaMemsetAsync(device_memory, 0, BYTES, stream));
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - began.tv_sec) * 1000000 + (now.tv_nsec - began.tv_nsec) / 1000 < us);
+}
+
+enum { FEW = 5, MANY = 400 };
+
+static void rounds(int n)
+{
+	for (int i = 0; i < n; i++) {
+		again(MANY);
+		OK(cudaProfilerStart());
+		look_about(i % 16 * 500);
+		again(FEW);
+		OK(cudaProfilerStop());
+	}
+	printf("%d\n", n * FEW * 2);
+}
+
 static void await(const char *file)
 {
 	while (access(file, F_OK)) {
@@ -169,6 +197,8 @@ static void act(const char *what, const char *value)
 		run_thread(stay, NULL, false), again(n);
 	else if (!strcmp(what, "again"))
 		again(n);
+	else if (!strcmp(what, "rounds"))
+		rounds(n);
 	else if (!strcmp(what, "wait"))
 		sleep_ms(n);
 	else if (!strcmp(what, "touch"))
