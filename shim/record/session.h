@@ -106,6 +106,9 @@ void spy_modules_look(void);
  * none is held).
  */
 void *spy_session_append(enum spy_event event, size_t bytes);
+
+/* The same for a record that is not lost where this says NULL: the caller comes again in a while, or it is told otherwise. */
+void *spy_session_offer(enum spy_event event, size_t bytes);
 void spy_session_commit(size_t bytes);
 
 /* Another part of the recording has begun: the session's stream goes on there. Session lock held. */

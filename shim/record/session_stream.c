@@ -7,18 +7,32 @@
 #include "parts/parts.h"
 #include "record/session.h"
 
+/* A full disk stays full for a while: it is not asked again at each record. */
+static bool make_room(struct spy_thread *self)
+{
+	uint64_t now = spy_clock();
+
+	if (now < self->retry_at)
+		return false;
+	self->retry_at = 0;
+	if (spy_stream_make_room(self) == 0)
+		return true;
+	self->retry_at = now + atomic_load(&spy_session->frequency) / 10;
+	return false;
+}
+
 /* Is there room in the session's stream, or can some be made? Where another part of the recording has begun, the stream goes
  * on there. */
 static bool has_room(size_t bytes)
 {
 	struct spy_thread *self = &spy_session->threads[0];
 
-	if (spy_stream_is_behind(&self->file) && spy_stream_make_room(self) == 0)
+	if (spy_stream_is_behind(&self->file) && make_room(self))
 		spy_parts_tell_begin();
 	if (self->head + bytes <= (const uint8_t *)self->file.packet + self->file.room &&
 	    !self->file.torn)
 		return true;
-	return spy_stream_make_room(self) == 0 &&
+	return make_room(self) &&
 	       self->head + bytes <= (const uint8_t *)self->file.packet + self->file.room;
 }
 
@@ -28,15 +42,20 @@ static struct spy_rec_other *find_place(size_t bytes)
 	struct spy_thread *self = &spy_session->threads[0];
 	struct spy_rec_other *record;
 
-	if (!has_room(bytes)) {
-		self->file.packet->discarded = ++self->file.discarded;
+	if (!has_room(bytes))
 		return NULL;
-	}
 	record = (struct spy_rec_other *)self->head;
 	record->time = spy_clock();
 	if (record->time < self->file.packet->time_end)
 		record->time = self->file.packet->time_end;
 	return record;
+}
+
+static void count_discarded(void)
+{
+	struct spy_thread *self = &spy_session->threads[0];
+
+	self->file.packet->discarded = ++self->file.discarded;
 }
 
 static void publish(size_t bytes)
@@ -49,23 +68,37 @@ static void publish(size_t bytes)
 			   (uint64_t)(self->head - (uint8_t *)self->file.packet) * 8);
 }
 
-void *spy_session_append(enum spy_event event, size_t bytes)
+/* As spy_session_append; lost: what finds no place is counted as lost. */
+static void *append(enum spy_event event, size_t bytes, bool lost)
 {
 	struct spy_rec_other *record;
 
 	if (!spy_session_active())
 		return NULL;
 	if (!spy_lock(&spy_session->lock)) {
-		spy_session_count_lost();
+		if (lost)
+			spy_session_count_lost();
 		return NULL;
 	}
 	record = find_place(bytes);
-	if (!record) {
-		spy_unlock(&spy_session->lock);
-		return NULL;
+	if (record) {
+		record->event = event;
+		return record;
 	}
-	record->event = event;
-	return record;
+	if (lost)
+		count_discarded();
+	spy_unlock(&spy_session->lock);
+	return NULL;
+}
+
+void *spy_session_append(enum spy_event event, size_t bytes)
+{
+	return append(event, bytes, true);
+}
+
+void *spy_session_offer(enum spy_event event, size_t bytes)
+{
+	return append(event, bytes, false);
 }
 
 void spy_session_commit(size_t bytes)
@@ -80,6 +113,7 @@ void spy_session_commit(size_t bytes)
 
 void spy_session_turn(void)
 {
+	spy_session->threads[0].retry_at = 0; /* there is room in the new folder's disk */
 	has_room(0);
 }
 
@@ -88,8 +122,10 @@ void *spy_session_put(const void *record, size_t bytes)
 	struct spy_rec_other *place = find_place(bytes);
 	uint64_t time;
 
-	if (!place)
+	if (!place) {
+		count_discarded();
 		return NULL;
+	}
 	time = place->time;
 	memcpy(place, record, bytes);
 	place->time = time;

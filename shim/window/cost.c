@@ -236,17 +236,29 @@ uint64_t spy_cost_due(void)
 	return atomic_load_explicit(&current_end, memory_order_relaxed);
 }
 
+#define RETRY_NS 100000000
+
+/* There is no room for a record: all stays as it is for a while. */
+static void put_off(uint64_t now, uint64_t due)
+{
+	atomic_compare_exchange_strong(&current_end, &due,
+				       now + (uint64_t)(RETRY_NS * cycles_per_ns()));
+}
+
 void spy_cost_look(uint64_t now)
 {
 	unsigned int next = atomic_load(&anchor) + 1;
+	uint64_t due = spy_cost_due();
 	struct spy_rec_window *record;
 	struct spy_cost_phase phase;
 
-	if (mode == OFF || now < spy_cost_due())
+	if (mode == OFF || now < due)
 		return;
-	record = spy_session_append(SPY_EV_WINDOW, sizeof(*record));
-	if (!record)
+	record = spy_session_offer(SPY_EV_WINDOW, sizeof(*record));
+	if (!record) {
+		put_off(now, due);
 		return;
+	}
 	if (now - anchors[(next - 1) % 2].clock >
 	    (uint64_t)((double)SPY_COST_FRAME_NS * cycles_per_ns())) {
 		set_anchor(&anchors[next % 2]);

@@ -357,6 +357,16 @@ static void follow(void)
 		rotate(request);
 }
 
+#define RETRY_NS 100000000
+
+/* There was no room for the record of a window's begin: again in a while, unless another time has been set. */
+static void put_off(uint64_t now)
+{
+	uint64_t none = UINT64_MAX;
+
+	atomic_compare_exchange_strong(&due, &none, now + cycles(RETRY_NS));
+}
+
 static void look_on_own_stack(void *data)
 {
 	uint64_t now = *(const uint64_t *)data, at = atomic_load(&due);
@@ -370,10 +380,13 @@ static void look_on_own_stack(void *data)
 	/* One thread does it; a change sets the next time. */
 	if (!atomic_compare_exchange_strong(&due, &at, UINT64_MAX))
 		return;
-	if (opened)
+	if (opened) {
 		spy_window_close(asked.active ? "cudaspy start --for" : "--duration");
-	else
-		spy_window_open(asked.active ? "cudaspy start --at" : plan.why);
+		return;
+	}
+	spy_window_open(asked.active ? "cudaspy start --at" : plan.why);
+	if (!opened)
+		put_off(now);
 }
 
 /* Where nothing is due, which is nearly always, the own stack and its signal mask are not needed. */

@@ -117,6 +117,23 @@ expect "copies in windows" "$(jq '[.calls[], .recording_cost[]] | map(select(.fu
 counted=$(jq '[.recording_cost[] | select(.function == "cudaMemcpyAsync") | .only_counted] | add' report.json)
 [ "$counted" -gt 0 ] || fail "no copy in these windows was only counted"
 
+# --- a full disk: that the next cost window cannot begin is no loss, however often it is looked ---
+for i in 1 2 3; do
+	rm -rf "$out"
+	(
+		ulimit -f 64
+		trap '' XFSZ
+		CUDASPY_MEASURE_COST=1 FAKE_MODE=quiet spied timeout 60 "$bin/life" verbose 600 2>messages
+	) || fail "life verbose: $(cat messages)"
+	trace=$(the_trace)
+	"$tool" dump "$trace" >dump 2>&1 || fail "no dump"
+	missing=$((600 - $(grep -c ' kernel number=' dump)))
+	[ "$missing" -gt 0 ] || fail "the session's stream was never full"
+	discarded=$("$tool" report --format=json "$trace" | jq '[.losses[] | select(.kind == "records") | .count] | add // 0')
+	lost=$(closing messages | cut -d ' ' -f 3)
+	[ $((discarded - lost)) -le $((missing + 20)) ] || fail "$((discarded - lost)) records of the session are lost, of them $missing names of kernels"
+done
+
 # --- a known delay is found: with what it costs besides, which is measured without one. Other tests take the CPUs meanwhile, so a
 # factor of two is let pass; test_analyzer_cost and docs/VALIDATION.md (on GPUs) are stricter. ---
 # delay PERCENT SECONDS: low, high, and by how much longer the delay made things in truth, of the time in which the thread ran

@@ -28,6 +28,7 @@
  *   life above                a handler that calls, on an alternate stack that lies right above the thread's
  *   life beside               the same, right above a coroutine's
  *   life kernels N            launches N kernels, each of a name of its own
+ *   life verbose N            the same with long names and time between them, and as many calls later
  *   life migrate              a call inside of which its coroutine goes on on another thread, then others
  *   life small                the process' first call, and others, on stacks of 16 KiB
  */
@@ -644,17 +645,33 @@ void __cudaRegisterFunction(void **code, const char *host, char *device, const c
 			    int limit, void *tid, void *bid, void *block, void *grid, int *size);
 
 /* As code made at run time does, for weeks. */
-static int kernels(int n)
+static int kernels(int n, const char *what, unsigned int pause_us)
 {
 	const struct dim3 one = {1, 1, 1};
-	char *hosts = calloc(1, (size_t)n), name[64];
+	char *hosts = calloc(1, (size_t)n), name[512];
 	void **code = __cudaRegisterFatBinary(NULL);
 
 	for (int i = 0; i < n; i++) {
-		snprintf(name, sizeof(name), "a_kernel_that_was_made_at_run_time_%d", i);
+		snprintf(name, sizeof(name), "%s%d", what, i);
 		__cudaRegisterFunction(code, hosts + i, NULL, strdup(name), -1, NULL, NULL, NULL,
 				       NULL, NULL);
 		cudaLaunchKernel(hosts + i, one, one, NULL, 0, NULL);
+		if (pause_us)
+			usleep(pause_us);
+	}
+	return 0;
+}
+
+static int verbose(int n)
+{
+	char what[400];
+
+	memset(what, 'k', sizeof(what));
+	what[sizeof(what) - 1] = '\0';
+	kernels(n, what, 20);
+	for (int i = 0; i < n; i++) {
+		calls(1);
+		usleep(2500);
 	}
 	return 0;
 }
@@ -812,7 +829,9 @@ int main(int argc, char **argv)
 	if (strcmp(what, "beside") == 0)
 		return beside();
 	if (strcmp(what, "kernels") == 0)
-		return kernels(n);
+		return kernels(n, "a_kernel_that_was_made_at_run_time_", 0);
+	if (strcmp(what, "verbose") == 0)
+		return verbose(n);
 	if (strcmp(what, "migrate") == 0)
 		return migrate();
 	if (strcmp(what, "small") == 0)
