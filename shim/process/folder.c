@@ -30,6 +30,8 @@
  * child needs them to close what it inherited. */
 struct folder {
 	_Atomic uint32_t part; /* 0: none */
+	_Atomic int
+		users; /* threads between enter and leave: while there are any, it stays this part's */
 	_Atomic int kept; /* a descriptor of it, -1 none */
 	struct spy_file_id id;
 };
@@ -131,15 +133,12 @@ static bool keep(struct folder *folder, int fd, int before)
 	return false;
 }
 
-/* A descriptor of the part's folder. *temporary: it is to be closed. Or -errno. */
-static int enter(uint32_t part, bool *temporary)
+/* As enter, for a user of the folder. */
+static int open_folder(struct folder *folder, bool *temporary)
 {
-	struct folder *folder = folder_of(part);
 	int fd = atomic_load(&folder->kept), before = fd;
 
 	*temporary = false;
-	if (atomic_load(&folder->part) != part)
-		return -ESTALE;
 	if (is_folder(folder, fd))
 		return fd;
 	fd = open(spy_session->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -155,17 +154,47 @@ static int enter(uint32_t part, bool *temporary)
 	return fd;
 }
 
-static void leave(int folder, bool temporary)
+/* A descriptor of the part's folder. *temporary: it is to be closed. Or -errno. Pairs with vacate: either that sees the
+ * user, or we see that the folder is no more this part's. */
+static int enter(uint32_t part, bool *temporary)
+{
+	struct folder *folder = folder_of(part);
+	int fd = -ESTALE;
+
+	atomic_fetch_add(&folder->users, 1);
+	if (atomic_load(&folder->part) == part)
+		fd = open_folder(folder, temporary);
+	if (fd < 0)
+		atomic_fetch_sub(&folder->users, 1);
+	return fd;
+}
+
+static void leave(uint32_t part, int fd, bool temporary)
 {
 	if (temporary)
-		close(folder);
+		close(fd);
+	atomic_fetch_sub(&folder_of(part)->users, 1);
+}
+
+#define USERS_GO 10000 /* looks, while they do: they stay for as long as a system call takes */
+
+/* The folder is no part's, and no thread is in it any more. False: one is; then nothing has changed. */
+static bool vacate(struct folder *folder)
+{
+	uint32_t part = atomic_exchange(&folder->part, 0);
+
+	for (int i = 0; i < USERS_GO && atomic_load(&folder->users); i++)
+		spy_pause();
+	if (!atomic_load(&folder->users))
+		return true;
+	atomic_store(&folder->part, part);
+	return false;
 }
 
 static void forget(struct folder *folder)
 {
 	int fd = atomic_exchange(&folder->kept, -1);
 
-	atomic_store(&folder->part, 0);
 	if (is_folder(folder, fd))
 		close(fd);
 	folder->id.inode = 0;
@@ -173,22 +202,30 @@ static void forget(struct folder *folder)
 
 void spy_folder_forget(void)
 {
-	forget(&folders[0]);
-	forget(&folders[1]);
+	for (int i = 0; i < 2; i++) {
+		atomic_store(&folders[i].part, 0);
+		atomic_store(&folders[i].users, 0); /* the parent's */
+		forget(&folders[i]);
+	}
 }
 
-/* Has it open from here on, as the folder of that part. */
-static void take(uint32_t part, int fd)
+/* Has it open from here on, as the folder of that part. False: it is in use as another one's; then fd is closed. */
+static bool take(uint32_t part, int fd)
 {
 	struct folder *folder = folder_of(part);
 	struct stat status;
 
+	if (!vacate(folder)) {
+		close(fd);
+		return false;
+	}
 	forget(folder);
 	fstat(fd, &status);
 	folder->id = id_of(&status);
 	if (!keep(folder, fd, -1))
 		close(fd);
 	atomic_store(&folder->part, part);
+	return true;
 }
 
 /* ---- making it ------------------------------------------------------------------------------ */
@@ -317,8 +354,9 @@ int spy_folder_create(char *path, size_t size, const char *parent, int pid)
 	close(above);
 	if (fd < 0)
 		return fd;
-	take(1, fd);
-	return 0;
+	return take(1, fd)
+		       ? 0
+		       : -EAGAIN; /* nobody is in the folder of a session that is yet to begin */
 }
 
 /* ---- parts ---------------------------------------------------------------------------------- */
@@ -357,7 +395,7 @@ int spy_folder_around(uint32_t part)
 	if (fd < 0 && errno == EACCES)
 		fd = openat(folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	fd = fd < 0 ? -errno : fd;
-	leave(folder, temporary);
+	leave(part, folder, temporary);
 	return fd;
 }
 
@@ -391,11 +429,13 @@ int spy_folder_begin_part(uint32_t part, uint32_t *number)
 			fd = make_one(above, name);
 	}
 	*number = *number > 1 ? *number - 1 : 0;
+	if (fd >= 0 && !take(part, fd)) {
+		spy_folder_part_name(name, part - 1, *number, false);
+		unlinkat(above, name, AT_REMOVEDIR);
+		fd = -EAGAIN;
+	}
 	close(above);
-	if (fd < 0)
-		return fd;
-	take(part, fd);
-	return 0;
+	return fd < 0 ? fd : 0;
 }
 
 /* The two change their names, in one step where the file system can. */
@@ -437,9 +477,9 @@ int spy_folder_exchange(uint32_t part, uint32_t number)
 		exchange(above, live, name);
 	}
 	if (before >= 0)
-		leave(before, temporary[0]);
+		leave(part - 1, before, temporary[0]);
 	if (after >= 0)
-		leave(after, temporary[1]);
+		leave(part, after, temporary[1]);
 	close(above);
 	return error;
 }
@@ -455,7 +495,8 @@ void spy_folder_drop_part(uint32_t part, uint32_t number)
 		unlinkat(above, name, AT_REMOVEDIR);
 		close(above);
 	}
-	forget(folder_of(part));
+	if (vacate(folder_of(part))) /* it was nobody's but the caller's */
+		forget(folder_of(part));
 }
 
 struct spy_file_id spy_folder_id(uint32_t part)
@@ -490,7 +531,7 @@ int spy_folder_make(uint32_t part, const char *name, struct spy_file_id *id)
 	if (folder < 0)
 		return folder;
 	fd = open_above(folder, name, O_RDWR | O_CREAT | O_EXCL);
-	leave(folder, temporary);
+	leave(part, folder, temporary);
 	if (fd < 0)
 		return fd;
 	set_mode(fd, false);
@@ -518,7 +559,7 @@ int spy_folder_open(uint32_t part, const char *name, const struct spy_file_id *i
 	if (folder < 0)
 		return folder;
 	fd = open_above(folder, name, O_RDWR);
-	leave(folder, temporary);
+	leave(part, folder, temporary);
 	if (fd == -ELOOP || fd == -ENXIO || fd == -EISDIR)
 		return -ESTALE;
 	if (fd >= 0 && !has_id(fd, id)) {
@@ -542,7 +583,7 @@ void spy_folder_remove(uint32_t part, const char *name, const struct spy_file_id
 		if (same_file(&found, id))
 			unlinkat(folder, name, 0);
 	}
-	leave(folder, temporary);
+	leave(part, folder, temporary);
 }
 
 bool spy_folder_has_room(size_t bytes)
@@ -556,7 +597,7 @@ bool spy_folder_has_room(size_t bytes)
 	if (folder < 0)
 		return true; /* something else is wrong */
 	known = fstatfs(folder, &status) == 0 && status.f_blocks;
-	leave(folder, temporary);
+	leave(part, folder, temporary);
 	unit = status.f_frsize > 0 ? (uint64_t)status.f_frsize : (uint64_t)status.f_bsize;
 	free = status.f_bavail * unit;
 	least = spy_options_floor_bytes(status.f_blocks * unit);
@@ -574,7 +615,7 @@ static int look_up(uint32_t part, const char *name, struct stat *status, bool re
 	if (fstatat(folder, name, status, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    (remove && unlinkat(folder, name, 0) < 0))
 		error = -errno;
-	leave(folder, temporary);
+	leave(part, folder, temporary);
 	return error;
 }
 
@@ -632,7 +673,7 @@ int spy_folder_replace(uint32_t part, const char *name, const char *text, size_t
 	if (folder >= 0) {
 		if (renameat(folder, temporary_name, folder, name) < 0)
 			error = -errno;
-		leave(folder, temporary);
+		leave(part, folder, temporary);
 	} else if (!error) {
 		error = folder;
 	}
@@ -659,6 +700,6 @@ int spy_folder_give(uint32_t part, const char *name, const struct spy_file_id *i
 		error = -errno;
 	if (*name && fd >= 0)
 		close(fd);
-	leave(folder, temporary);
+	leave(part, folder, temporary);
 	return error;
 }
