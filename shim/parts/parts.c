@@ -76,12 +76,14 @@ static uint64_t bytes_of_part(void)
 	return used > finished ? used - finished : 0;
 }
 
+/* Of a part that is right now being noted as finished this says nothing: it passes for larger than it is. */
 void spy_parts_shrink(uint32_t number, uint64_t bytes)
 {
 	struct spy_part *part = &parts()->finished[number % SPY_PARTS_MOST];
 
-	if (number < atomic_load(&parts()->oldest) || part->number != number ||
-	    atomic_load(&part->bytes) < bytes)
+	/* Pairs with finish, which makes it one of these at last. */
+	if (number >= atomic_load(&parts()->next) || number < atomic_load(&parts()->oldest) ||
+	    part->number != number || atomic_load(&part->bytes) < bytes)
 		return;
 	atomic_fetch_sub(&part->bytes, bytes);
 	atomic_fetch_sub(&parts()->finished_bytes, bytes);
@@ -90,15 +92,19 @@ void spy_parts_shrink(uint32_t number, uint64_t bytes)
 
 /* ---- records ---------------------------------------------------------------------------------- */
 
+/* What is known of a part stays when it is removed, until so many others have been finished. */
 static struct spy_rec_part describe(enum spy_part_state state, uint32_t number)
 {
+	uint32_t removed = atomic_load(&parts()->removed);
+	const struct spy_part *last = &parts()->finished[removed % SPY_PARTS_MOST];
+
 	return (struct spy_rec_part){.head.event = SPY_EV_PART,
 				     .state = (uint16_t)state,
 				     .number = number,
 				     .since = spy_parts_begun_at(number),
-				     .removed = atomic_load(&parts()->removed),
-				     .removed_calls = parts()->removed_calls,
-				     .removed_until = parts()->removed_until,
+				     .removed = removed,
+				     .removed_calls = removed ? last->calls_so_far : 0,
+				     .removed_until = removed ? last->end : 0,
 				     .recording_began = spy_session->begun.clock};
 }
 
@@ -130,7 +136,7 @@ void spy_parts_tell_removed(void)
 
 	if (atomic_load(&parts()->removed_told) == atomic_load(&parts()->removed))
 		return;
-	place = spy_session_append(SPY_EV_PART, sizeof(*place));
+	place = spy_session_offer(SPY_EV_PART, sizeof(*place));
 	if (!place)
 		return;
 	record = describe(SPY_PART_REMOVED, atomic_load(&spy_session->part));
@@ -180,7 +186,7 @@ static void finish(uint32_t number, uint32_t suffix, uint64_t calls, uint64_t no
 				  .suffix = suffix,
 				  .folder = spy_folder_id(number),
 				  .bytes = bytes,
-				  .calls = calls,
+				  .calls_so_far = calls,
 				  .end = now};
 	atomic_fetch_add(&parts()->finished_bytes, bytes);
 	atomic_store(&parts()->next, number + 1);
@@ -209,7 +215,7 @@ static uint64_t turn(uint32_t number, uint32_t suffix)
 	calls = count_calls();
 	if (last)
 		last->calls = calls - parts()->calls;
-	finish(number, suffix, calls - parts()->calls, now);
+	finish(number, suffix, calls, now);
 	parts()->calls = calls;
 	parts()->windows = spy_board_see(spy_session->board->windows);
 	/* All of slot 0 stays: it moves on now, and tells what the part begins with. */
@@ -325,12 +331,13 @@ static void look_on_own_stack(void *data)
 	spy_parts_tell_removed();
 }
 
+/* Where nothing is to be done, which is nearly always, the own stack and its signal mask are not needed: the mask is
+ * changed under a lock that all threads of the process share. */
 void spy_parts_look(uint64_t now)
 {
-	if (!wanted.bytes && now < atomic_load_explicit(&parts()->due, memory_order_relaxed) &&
-	    !wanted.keep_ns)
-		return;
-	if (spy_session_active())
+	if (spy_session_active() &&
+	    (is_due(now) || spy_parts_are_kept_too_long(now) ||
+	     atomic_load(&parts()->removed_told) != atomic_load(&parts()->removed)))
 		spy_own_stack_run(look_on_own_stack, &now);
 }
 

@@ -22,7 +22,7 @@ struct spy_part {
 	uint32_t suffix; /* of the folder's name, where another one had it; 0: none */
 	struct spy_file_id folder;
 	_Atomic uint64_t bytes; /* on the disk */
-	uint64_t calls; /* records of them */
+	uint64_t calls_so_far; /* records of them, in this part and all before */
 	uint64_t end; /* cycles */
 };
 
@@ -47,7 +47,6 @@ struct spy_parts {
 	uint64_t going_bytes; /* of it */
 	_Atomic uint32_t removed; /* parts up to this number */
 	_Atomic uint32_t removed_told; /* the same, as the trace has it */
-	uint64_t removed_calls, removed_until;
 	/* standing.c */
 	struct spy_standing *standing;
 };
@@ -82,6 +81,9 @@ void spy_parts_bound(void);
 
 /* The same for what is too old. */
 void spy_parts_expire(uint64_t now);
+
+/* Would that delete anything? */
+bool spy_parts_are_kept_too_long(uint64_t now);
 
 /* parts.c, for retire.c: the trace says how many there are no more. Session lock not held. */
 void spy_parts_tell_removed(void);

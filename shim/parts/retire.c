@@ -172,8 +172,6 @@ static void condemn(int above, struct spy_part *part)
 	}
 	p->going = part->number;
 	p->going_bytes = atomic_exchange(&part->bytes, 0);
-	p->removed_calls += part->calls;
-	p->removed_until = part->end;
 	atomic_store(&p->removed, part->number);
 	atomic_store(&p->oldest, part->number + 1);
 	spy_board_show(spy_session->board->parts_removed, part->number);
@@ -211,11 +209,19 @@ static struct spy_part *oldest(void)
 						    : NULL;
 }
 
+/* Is a thread at work in its folder, that came there before the part ended? There is none when the part behind it ends. */
+static bool is_in_use(const struct spy_part *part)
+{
+	return part->number + 1 == atomic_load(&spy_session->part) &&
+	       atomic_load(&parts()->inside[part->number % 2]);
+}
+
 static bool is_next(uint64_t now)
 {
 	const struct spy_part *part = oldest();
 
-	return part && (is_too_much() || is_too_old(part, now) || is_too_many());
+	return part && !is_in_use(part) &&
+	       (is_too_much() || is_too_old(part, now) || is_too_many());
 }
 
 static bool is_asked_for(void)
@@ -223,6 +229,12 @@ static bool is_asked_for(void)
 	struct spy_part_options wanted;
 
 	return spy_options_keep_bytes() || (spy_options_parts(&wanted) && wanted.keep_ns);
+}
+
+bool spy_parts_are_kept_too_long(uint64_t now)
+{
+	return atomic_load(&parts()->next) > 1 && (parts()->going || is_next(now)) &&
+	       is_asked_for();
 }
 
 static void retire(uint64_t now)
@@ -254,6 +266,6 @@ void spy_parts_bound(void)
 
 void spy_parts_expire(uint64_t now)
 {
-	if (atomic_load(&parts()->next) > 1 && is_asked_for())
+	if (spy_parts_are_kept_too_long(now))
 		retire(now);
 }

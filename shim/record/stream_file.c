@@ -140,15 +140,17 @@ static void delete_oldest(struct spy_thread *victim)
 	atomic_fetch_sub(&spy_session->used, bytes);
 }
 
-/* So many bytes more are on the disk: old packets are deleted. False: they are still too many.
- * The lock is for the deletion; it is not held while anything is written. */
+/* So many bytes more are on the disk: old parts and packets are deleted. False: they are still too many.
+ * The lock is for the deletion; it is not held while anything is written. But for the session's own stream: others wait for
+ * that lock, and parts are left to them. */
 static bool add_bytes(struct spy_thread *thread, size_t bytes)
 {
 	struct spy_thread *victim;
 	bool fitting;
 
 	atomic_fetch_add(&spy_session->used, bytes);
-	spy_parts_bound();
+	if (thread->slot)
+		spy_parts_bound();
 	if (fits())
 		return true;
 	if (thread->slot && !spy_lock(&spy_session->lock))
