@@ -227,5 +227,6 @@ $(BUILD)/tests/delay/libcudaspy.so: $(filter-out $(BUILD)/shim/record/call.c.o,$
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -o $@ $(filter %.o,$^) $(SHIM_LDFLAGS)
 e2e: $(BUILD)/tests/delay/libcudaspy.so
 
-# A clock that runs faster: tests/bench/week.sh.
-$(eval $(call e2e_program,libweekclock.so,tests/e2e/programs/weekclock.c,-shared -fPIC,))
+# A week by its own clock: tests/bench/week.sh.
+$(eval $(call e2e_program,week_cuda/libcudart.so.13,tests/e2e/programs/week_cuda.c,-O2 -shared -fPIC -Wl$(comma)-soname$(comma)libcudart.so.13,))
+$(eval $(call e2e_program,week,tests/e2e/programs/week.c,-O2 -rdynamic,$(E2E)/week_cuda/libcudart.so.13))

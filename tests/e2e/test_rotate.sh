@@ -120,7 +120,8 @@ removed=$(jq '[.losses[] | select(.kind == "removed") | .count] | add' report.js
 "$tool" report "$out" | tr -s ' \n' ' ' | grep -q 'removed by the recorder' || fail "the report does not say that parts were removed"
 
 # --- a week in seconds: by time and size, with bounds (tests/bench/week.sh has the long one) ---
-WEEK_SAMPLE=1 WEEK_PART=1 WEEK_KEEP=16 timeout 300 "$here/../bench/week.sh" 2000000 2 60000 >week || fail "a week: $(cat week)"
+WEEK_SAMPLE=1 WEEK_PART=1 WEEK_KEEP=16 timeout 300 "$here/../bench/week.sh" 2000000 2 >week || fail "a week: $(cat week)"
+grep -q '^made 2000000 .* simulated_h 168.0' week || fail "a week: $(cat week)"
 read -r _ kept _ removed _ others <<<"$(grep '^kept' week)"
 expect "a week: recorded" "$(grep '^recorded' week)" "recorded 2000000 lost 0"
 expect "a week: other losses" "$others" 0
