@@ -1,6 +1,6 @@
 #!/bin/bash
 # tests/bench/week.sh [CALLS] [THREADS] [SECONDS]: a week's run in minutes: CALLS recorded calls (default 10^7) by THREADS threads
-# to a CUDA that does nothing, in 1,008 steps; behind each the program's clock goes on by ten minutes (tests/e2e/week.c). Parts by
+# to a CUDA that does nothing, in 1,008 steps; behind each the program's clock goes on by ten minutes (tests/e2e/programs/week.c). Parts by
 # size and age, with bounds: WEEK_PART and WEEK_KEEP in MiB. Samples memory, descriptors, files and disk, and says the largest of
 # each, how far the run is, and what the report has. After SECONDS the program stops where it is. No cost windows, in which calls
 # are only counted. Part of test_rotate.sh with few calls.
