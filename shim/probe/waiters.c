@@ -10,12 +10,19 @@
 
 #define CONTENDED_LEAST 50000 /* cycles: twenty microseconds or so */
 #define BURST 64 /* handoffs that are followed before a lock rests */
-#define BURST_MOST 256 /* that count: a rest is no longer than those at the pace */
-#define PACE_NS 15000 /* of handoffs, on average: 200 ns each are 1.3 % of it */
+#define BURST_MOST 256 /* that count: a rest is no longer than for those */
+#define PACE_NS 15000 /* of handoffs, on average */
+#define LONGER_MOST 8 /* times as long a lock rests that changes hands much faster */
 
 static uint64_t pace; /* cycles; 0: no lock rests */
 
 struct spy_waiters spy_waiters[SPY_WAITERS_BUCKETS];
+uint8_t spy_contended[SPY_WAITERS_BUCKETS] __attribute__((aligned(64)));
+
+static uint8_t *contended(const struct spy_waiters *waiting)
+{
+	return &spy_contended[waiting - spy_waiters];
+}
 
 void spy_waiters_begin(uint64_t frequency, bool all)
 {
@@ -30,21 +37,31 @@ static void begin_burst(struct spy_waiters *waiting, uint64_t now)
 
 static void begin_following(struct spy_waiters *waiting, uint64_t now)
 {
-	if (__atomic_load_n(&waiting->contended, __ATOMIC_SEQ_CST))
+	if (__atomic_load_n(contended(waiting), __ATOMIC_SEQ_CST))
 		return;
 	__atomic_store_n(&waiting->since, now, __ATOMIC_RELAXED);
 	begin_burst(waiting, now);
-	__atomic_store_n(&waiting->contended, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(contended(waiting), 1, __ATOMIC_SEQ_CST);
 }
 
-/* Pairs with the look at `contended` before a lock is given back (probe.c). */
+/* Pairs with the look at `spy_contended` before a lock is given back (probe.c). */
 static void count_in(struct spy_waiters *waiting, uint64_t now)
 {
 	__atomic_fetch_add(&waiting->threads, 1, __ATOMIC_SEQ_CST);
 	begin_following(waiting, now);
 }
 
-/* When a burst that came too fast would be over at the pace; 0: it did not, or is not over. */
+/* What a handoff costs that is followed does not depend on how soon the next one comes: of a lock that
+ * changes hands twice as fast not half, but a quarter of the time is followed. */
+static uint64_t rest_from(uint64_t handoffs, uint64_t took)
+{
+	uint64_t at_pace = (handoffs < BURST_MOST ? handoffs : BURST_MOST) * pace;
+	uint64_t longer = handoffs * pace / (took + 1);
+
+	return at_pace * (longer < LONGER_MOST ? longer : LONGER_MOST);
+}
+
+/* Until when a lock is to rest behind a burst that came too fast; 0: it did not, or is not over. */
 static uint64_t end_of_rest(struct spy_waiters *waiting, uint64_t now)
 {
 	uint64_t handoffs = __atomic_load_n(&waiting->handoffs, __ATOMIC_RELAXED);
@@ -56,7 +73,7 @@ static uint64_t end_of_rest(struct spy_waiters *waiting, uint64_t now)
 	}
 	if (handoffs < BURST)
 		return 0;
-	return since + (handoffs < BURST_MOST ? handoffs : BURST_MOST) * pace;
+	return since + rest_from(handoffs, now - since);
 }
 
 /* A waiter that looked before `rests_until` was set makes the bucket contended once more: until the
@@ -65,23 +82,22 @@ static void rest(struct spy_waiters *waiting, uint64_t until)
 {
 	__atomic_store_n(&waiting->rests_until, until, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&waiting->rests, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&waiting->contended, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(contended(waiting), 0, __ATOMIC_SEQ_CST);
 }
 
 /* A waiter that begins in between finds the flag set, or is found by the second look. */
 static void calm(struct spy_waiters *waiting)
 {
-	__atomic_store_n(&waiting->contended, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(contended(waiting), 0, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&waiting->threads, __ATOMIC_SEQ_CST))
-		__atomic_store_n(&waiting->contended, 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(contended(waiting), 1, __ATOMIC_SEQ_CST);
 }
 
 void spy_waiters_look(struct spy_thread *thread, struct spy_waiters *waiting, uint64_t now)
 {
 	uint64_t since = __atomic_load_n(&waiting->since, __ATOMIC_RELAXED), until;
 
-	if (now - since < CONTENDED_LEAST ||
-	    !__atomic_load_n(&waiting->contended, __ATOMIC_RELAXED))
+	if (now - since < CONTENDED_LEAST || !__atomic_load_n(contended(waiting), __ATOMIC_RELAXED))
 		return;
 	until = end_of_rest(waiting, now);
 	if (until) {
@@ -148,4 +164,5 @@ void spy_waiters_settle(struct spy_thread *thread, uint64_t now)
 void spy_waiters_forget(void)
 {
 	memset(spy_waiters, 0, sizeof(spy_waiters));
+	memset(spy_contended, 0, sizeof(spy_contended));
 }

@@ -14,15 +14,17 @@
 
 #include "record/thread.h"
 
-/* Do the locks of a bucket have waiters, or did they a short time ago? Acquirers and releasers
- * look at the first cache line, which changes rarely; waiters count themselves in another. */
 #define SPY_WAITERS_BUCKETS 512
 
+/* Do the locks of a bucket have waiters, or did they a short time ago? A byte for each: all acquirers and releasers look
+ * at it, so all of them lie in a few cache lines, which change rarely. */
+extern uint8_t spy_contended[SPY_WAITERS_BUCKETS];
+
+/* The first cache line changes rarely; waiters count themselves in another. */
 struct spy_waiters {
-	uint32_t contended __attribute__((aligned(64)));
+	uint64_t rests_until __attribute__((aligned(64))); /* cycles */
+	uint64_t since; /* when the bucket became contended */
 	uint32_t rests; /* so far */
-	uint64_t since; /* when contended was set */
-	uint64_t rests_until; /* cycles */
 	uint32_t threads __attribute__((aligned(64)));
 	uint32_t handoffs; /* since burst_since */
 	uint64_t burst_since;
@@ -31,17 +33,23 @@ struct spy_waiters {
 
 extern struct spy_waiters spy_waiters[SPY_WAITERS_BUCKETS];
 
-static inline struct spy_waiters *spy_waiters_of(const void *lock)
+static inline unsigned int spy_waiters_bucket(const void *lock)
 {
 	uintptr_t address = (uintptr_t)lock;
 
-	return &spy_waiters[(address >> 4 ^ address >> 14) % SPY_WAITERS_BUCKETS];
+	return (address >> 4 ^ address >> 14) % SPY_WAITERS_BUCKETS;
+}
+
+static inline struct spy_waiters *spy_waiters_of(const void *lock)
+{
+	return &spy_waiters[spy_waiters_bucket(lock)];
 }
 
 static inline bool spy_waiters_likely(const void *lock)
 {
 	return __builtin_expect(
-		__atomic_load_n(&spy_waiters_of(lock)->contended, __ATOMIC_RELAXED) != 0, 0);
+		__atomic_load_n(&spy_contended[spy_waiters_bucket(lock)], __ATOMIC_RELAXED) != 0,
+		0);
 }
 
 /* When a session begins. frequency: cycles a second. all: no lock rests. */

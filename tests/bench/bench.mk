@@ -42,6 +42,16 @@ $(BENCH)/bench_map: tests/bench/bench_map.c $(BENCH_MAP)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(BENCH_CFLAGS) -o $@ $^ $(APP_LDFLAGS) -lcudart -lstdc++ -lm -ldl
 
+# The recorder, switched by it: tests/bench/ways.c.
+$(BENCH)/ways.c.o: tests/bench/ways.c $(BUILD)/shim/probe/waiters.c.o
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CFLAGS_) $(SHIM_CFLAGS) -c -o $@ $<
+$(BENCH)/libcudaspy_ways.so: $(SHIM_OBJ) $(BENCH)/ways.c.o shim/exports.map
+	$(call say,LD,$@)
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -o $@ $(filter %.o,$^) $(SHIM_LDFLAGS)
+bench-build: $(BENCH)/libcudaspy_ways.so
+
 # The program that acts as NCCL in tests/e2e.
 $(BENCH)/bench_nccl: tests/e2e/programs/nccl.c
 	@mkdir -p $(@D)

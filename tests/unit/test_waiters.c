@@ -15,6 +15,7 @@
 #define FREQUENCY 1000000000 /* cycles are nanoseconds */
 #define PACE 15000
 #define BURST 64
+#define LONGER 8 /* times as long at most */
 
 bool spy_clock_is_counter;
 static uint64_t now;
@@ -113,7 +114,7 @@ static void test_fast_lock_rests(void **state)
 	hand_over(1, 1000);
 	assert_false(spy_waiters_likely(&lock));
 	assert_int_equal(spy_waiters_rests(&lock), 1);
-	assert_int_equal(bucket()->rests_until, began + BURST * PACE);
+	assert_int_equal(bucket()->rests_until, began + BURST * PACE * LONGER);
 	/* The waiter stays counted until it leaves; others are not counted. */
 	assert_int_equal(bucket()->threads, 1);
 	assert_false(spy_waiters_enter(&threads[1], &lock, now));
@@ -123,7 +124,7 @@ static void test_fast_lock_rests(void **state)
 	assert_int_equal(spy_waiters_rests(&lock), 1);
 	spy_waiters_leave(&threads[0]);
 	assert_int_equal(bucket()->threads, 0);
-	now = began + BURST * PACE - 1;
+	now = began + BURST * PACE * LONGER - 1;
 	assert_false(spy_waiters_enter(&threads[1], &lock, now));
 	now++;
 	assert_true(spy_waiters_enter(&threads[1], &lock, now));
@@ -132,6 +133,27 @@ static void test_fast_lock_rests(void **state)
 	assert_int_equal(handoffs, 1);
 	hand_over(BURST, 1000);
 	assert_int_equal(spy_waiters_rests(&lock), 2);
+}
+
+/* The faster it changes hands, the smaller a part of the time it is followed. */
+static void test_rests_longer(void **state)
+{
+	static const struct {
+		uint64_t each, longer;
+	} rows[] = {{10000, 1}, {7000, 2}, {5000, 3}, {2500, 6}, {1000, LONGER}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t began;
+
+		begin(NULL);
+		began = now;
+		spy_waiters_enter(&threads[0], &lock, now);
+		while (!spy_waiters_rests(&lock))
+			hand_over(1, rows[i].each);
+		assert_int_equal((bucket()->rests_until - began) / bucket()->handoffs / PACE,
+				 rows[i].longer);
+	}
 }
 
 /* A wait that lasts: whoever let the lock rest has it followed again, at the end of a call of its own. */
@@ -230,7 +252,7 @@ static void test_threads(void **state)
 		pthread_join(ids[i], NULL);
 	assert_int_equal(bucket()->threads, 0);
 	assert_true(spy_waiters_rests(&lock) > 0);
-	now = 2000000 + ROUNDS * 100 + BURST * 4 * PACE;
+	now = 2000000 + ROUNDS * 100 + BURST * 4 * PACE * LONGER;
 	assert_true(spy_waiters_enter(&threads[0], &lock, now));
 	now += 1000000;
 	spy_waiters_leave(&threads[0]);
@@ -244,6 +266,7 @@ int main(void)
 		cmocka_unit_test_setup(test_stays_contended, begin),
 		cmocka_unit_test_setup(test_slow_lock_never_rests, begin),
 		cmocka_unit_test_setup(test_fast_lock_rests, begin),
+		cmocka_unit_test_setup(test_rests_longer, begin),
 		cmocka_unit_test_setup(test_long_wait, begin),
 		cmocka_unit_test_setup(test_late_waiter, begin),
 		cmocka_unit_test_setup(test_all, begin),
