@@ -13,6 +13,7 @@
 #define THREADS_SHOWN 12
 #define FUNCTIONS_SHOWN 20
 #define BIASED_FROM 0.05 /* a function that takes so much longer is named */
+#define BIASED_SURE 1.8 /* times the interval: of twenty functions none shall be named by chance */
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -150,22 +151,47 @@ static const char *kept(struct arena *texts, const struct analysis *a)
 			: "");
 }
 
-/* "; cudaEventCreate and what is done between took 1.20 times as long while recorded (1.10 to 1.31)": of the function of
- * which that is surely most, and surely more than of all calls; or nothing. */
+/* The calls of a function, each with what is done until the thread's next one, recorded over counted. */
+static struct cost_estimate of_function(const struct analysis *a, uint32_t fn)
+{
+	struct cost_estimate e =
+		cost_compare(&a->cost, &(struct cost_of){.fn = fn}, SPY_COST_COUNTING);
+
+	cost_estimate_of_busy(&e);
+	return e;
+}
+
+/* Does recording surely change that function, and surely more than all calls together? */
+static bool is_changed(const struct cost_estimate *e, const struct cost_estimate *of_all_calls)
+{
+	double low = e->middle - BIASED_SURE * (e->middle - e->low);
+
+	return e->verdict == COST_KNOWN && low > BIASED_FROM && low > of_all_calls->high;
+}
+
+static const char *changed(struct arena *texts, const struct analysis *a, uint32_t fn,
+			   const struct cost_estimate *e)
+{
+	return arena_printf(texts,
+			    "%s, and what is done until the next, took %.2f times as long while "
+			    "recorded (%.2f to %.2f)",
+			    text_function(a->model.set, fn), 1 + e->middle, 1 + e->low,
+			    1 + e->high);
+}
+
+/* "; " and that of the function of which it is most; or nothing. */
 static const char *changed_most(struct arena *texts, const struct analysis *a,
 				const struct cost_estimate *of_all_calls)
 {
 	size_t n = a->model.set->functions.count, i;
 	struct busiest *all = busiest(&a->cost, n, true);
-	struct cost_estimate most = {.low = fmax(BIASED_FROM, of_all_calls->high)};
+	struct cost_estimate most = {.low = 0};
 	uint32_t fn = COST_ALL_FUNCTIONS;
 
 	for (i = 0; i < n && i < FUNCTIONS_SHOWN && all[i].calls; i++) {
-		struct cost_estimate e = cost_compare(
-			&a->cost, &(struct cost_of){.fn = all[i].number}, SPY_COST_COUNTING);
+		struct cost_estimate e = of_function(a, all[i].number);
 
-		cost_estimate_of_busy(&e);
-		if (e.verdict != COST_KNOWN || e.low <= most.low)
+		if (!is_changed(&e, of_all_calls) || e.low <= most.low)
 			continue;
 		most = e;
 		fn = all[i].number;
@@ -173,11 +199,7 @@ static const char *changed_most(struct arena *texts, const struct analysis *a,
 	free(all);
 	if (fn == COST_ALL_FUNCTIONS)
 		return "";
-	return arena_printf(texts,
-			    "; %s, and what is done until the next, took %.2f times as long while "
-			    "recorded (%.2f to %.2f)",
-			    text_function(a->model.set, fn), 1 + most.middle, 1 + most.low,
-			    1 + most.high);
+	return arena_printf(texts, "; %s", changed(texts, a, fn, &most));
 }
 
 const char *report_cost_text(struct arena *texts, const struct analysis *a)
@@ -201,7 +223,7 @@ const char *report_cost_text(struct arena *texts, const struct analysis *a)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 struct cost_row {
-	const char *of, *cost, *kind, *thread, *function, *unknown;
+	const char *of, *cost, *kind, *thread, *function, *unknown, *sentence;
 	uint64_t calls_per_s, comparisons, left_out, only_counted;
 	int64_t cost_ppm, low_ppm, high_ppm;
 };
@@ -221,6 +243,7 @@ static const struct column cost_columns[] = {
 	COLUMN_JSON(struct cost_row, low_ppm, UNIT_PPM),
 	COLUMN_JSON(struct cost_row, high_ppm, UNIT_PPM),
 	COLUMN_JSON(struct cost_row, unknown, UNIT_TEXT),
+	COLUMN_JSON(struct cost_row, sentence, UNIT_TEXT),
 };
 /* clang-format on */
 
@@ -320,6 +343,7 @@ static void add_functions(struct cost_row **rows, size_t *n, struct arena *texts
 			  const struct analysis *a)
 {
 	size_t n_functions = a->model.set->functions.count, i;
+	struct cost_estimate of_all_calls = of_all(a, SPY_COST_COUNTING);
 	struct busiest *all = busiest(&a->cost, n_functions, true);
 
 	for (i = 0; i < n_functions; i++) {
@@ -332,13 +356,14 @@ static void add_functions(struct cost_row **rows, size_t *n, struct arena *texts
 		if (!all[i].calls && !counted)
 			continue;
 		if (i < FUNCTIONS_SHOWN) {
-			e = cost_compare(&a->cost, &of, SPY_COST_COUNTING);
-			cost_estimate_of_busy(&e);
+			e = of_function(a, of.fn);
 			rate = cost_rate(&a->cost, &of);
 		}
 		row = add_row(rows, n);
 		fill(row, texts, &e, &rate);
 		row->kind = "function";
+		if (of_all_calls.verdict == COST_KNOWN && is_changed(&e, &of_all_calls))
+			row->sentence = changed(texts, a, of.fn, &e);
 		row->only_counted = counted;
 		row->function = text_function(a->model.set, of.fn);
 		row->of = arena_printf(texts, "%s, and until the next", row->function);
@@ -359,6 +384,7 @@ void report_cost(struct report *report, const struct analysis *a)
 	}
 	add_part(&rows, &n, texts, a, SPY_COST_COUNTING, "all",
 		 "recording, over counting its calls");
+	rows[0].sentence = report_cost_text(texts, a);
 	add_part(&rows, &n, texts, a, SPY_COST_NO_PROBES, "probes", "of it: probes of waits");
 	add_part(&rows, &n, texts, a, SPY_COST_NO_STACKS, "stacks", "of it: call stacks");
 	add_counting(&rows, &n, texts, a);
