@@ -209,7 +209,7 @@ $(SCALE): $(BUILD)/tests/scale/%: tests/scale/%.c $(ANALYZER_LIB)
 $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(BUILD)/,$$(call links,test_$$*)))
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(CFLAGS_) $(CUDA_INCLUDE) -iquote shim -iquote tests/unit -Iinclude -o $@ $< $(filter %.o,$^) -lcmocka -ldl
+	$(Q)$(CC) $(CFLAGS_) $(CUDA_INCLUDE) -iquote shim -iquote tests/unit -Iinclude -o $@ $< $(filter %.o,$^) -lcmocka -ldl -lm
 
 .PHONY: test test-build check demo mutate
 test-build: all apps gpu-build bench-build e2e stress-build sim-tests $(SCALE) $(UNIT)

@@ -6,7 +6,10 @@
  *
  * What recording has taken so far follows from that and from how long each kind of it was in force. It is a debt where it
  * is more than the limit allows for the time that has gone by, else a credit. A frame is spent on recording if there is
- * credit for the whole of it. So what the first measurement takes is paid back, and then the limit holds at each moment.
+ * credit for the whole of it.
+ *
+ * Before there are differences, a call is taken to cost PRIOR_NS: how many calls there are in a time is known from the first
+ * block on. So a program with many calls is measured by as many blocks as there is credit for, from its begin on.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -18,11 +21,15 @@
 #define BLOCKS 64 /* more than a frame has: those of the frame before are whole */
 #define FAR 0.25 /* from the median: a difference is cut off there */
 #define REMEMBERED 256 /* differences */
-#define LEAST 8 /* before there are so many, all frames are measured; then … */
-#define SURE 128 /* … until there are so many, or they take more than the limit allows for … */
-#define BEGIN_S 2 /* … so long */
+#define PRIOR_NS \
+	250 /* what recording a call takes more than counting it, as long as that is not known */
+#define PRIOR_WEIGHT 2 /* counts as so many differences */
+#define LEAST 8 /* from so many on the cost may be known; … */
+#define SURE 128 /* … from so many on it is */
 #define MEASURED_UNSURE 120 /* of a thousand frames are measured until then … */
 #define MEASURED 60 /* … and later */
+#define NEGLIGIBLE 0.05 /* of what recording may take: then it need not be known soon */
+#define BEGIN_PART 0.5 /* of the credit goes into measuring, before the cost is known */
 #define FORGOTTEN 1024 /* frames after which a time counts 1/e */
 #define USED 0.9 /* of what recording may take */
 #define WORTH 0.75 /* without probes and stacks has to take less than so much of what all takes */
@@ -31,6 +38,7 @@
 static struct tally {
 	_Atomic uint64_t block;
 	_Atomic uint64_t rate[SPY_COST_KINDS];
+	_Atomic uint32_t threads; /* in the window in which calls were counted */
 } tallies[BLOCKS];
 
 /* Recording with everything, over …: parts of the mean of both. */
@@ -42,19 +50,28 @@ static struct differences {
 
 static _Atomic uint32_t wanted;
 static uint64_t evaluated; /* blocks before that one are in the means */
-static bool begun; /* the measurement at the begin is over */
+static double pace; /* calls of a thread in a cycle, when they were last counted; 0: not known */
 static double spent[SPY_COST_KINDS]; /* cycles; old ones are forgotten by and by */
 static double share[SPY_COST_KINDS]; /* of these that the recorder has taken */
 
 #define RATE_CYCLES ((uint64_t)1 << 40)
 
+static void clear(struct tally *tally)
+{
+	for (int i = 0; i < SPY_COST_KINDS; i++)
+		atomic_store(&tally->rate[i], 0);
+	atomic_store(&tally->threads, 0);
+}
+
 void spy_control_begin(uint32_t ppm)
 {
 	wanted = ppm;
 	evaluated = 0;
-	begun = false;
-	for (int i = 0; i < BLOCKS; i++)
+	pace = 0;
+	for (int i = 0; i < BLOCKS; i++) {
 		tallies[i].block = 0;
+		clear(&tallies[i]);
+	}
 	memset(over, 0, sizeof(over));
 	memset(spent, 0, sizeof(spent));
 	memset(share, 0, sizeof(share));
@@ -76,10 +93,12 @@ void spy_control_count(uint64_t window, enum spy_cost_kind kind, uint64_t calls,
 		return;
 	/* The first one of a block clears what was there. One that is late by a whole round is of no use. */
 	if (block < window / 4 && atomic_compare_exchange_strong(&tally->block, &block, window / 4))
-		for (int i = 0; i < SPY_COST_KINDS; i++)
-			atomic_store(&tally->rate[i], 0);
-	if (atomic_load(&tally->block) == window / 4)
-		atomic_fetch_add(&tally->rate[kind], calls * RATE_CYCLES / cycles);
+		clear(tally);
+	if (atomic_load(&tally->block) != window / 4)
+		return;
+	atomic_fetch_add(&tally->rate[kind], calls * RATE_CYCLES / cycles);
+	if (kind == SPY_COST_COUNTING)
+		atomic_fetch_add(&tally->threads, 1);
 }
 
 /* ---- what was measured ----------------------------------------------------------------------- */
@@ -145,6 +164,25 @@ static void evaluate(uint64_t before)
 		average(&over[kind]);
 }
 
+/* From that block on. Threads that have not told of it yet would not matter much. */
+static void find_pace(uint64_t from)
+{
+	double sum = 0;
+	uint32_t n = 0;
+
+	for (int i = 0; i < BLOCKS; i++) {
+		struct tally *tally = &tallies[i];
+		uint32_t threads = atomic_load(&tally->threads);
+
+		if (!threads || atomic_load(&tally->block) < from)
+			continue;
+		sum += (double)atomic_load(&tally->rate[SPY_COST_COUNTING]) / threads;
+		n++;
+	}
+	if (n)
+		pace = sum / n / (double)RATE_CYCLES;
+}
+
 static double at_least_0(double number)
 {
 	return number > 0 ? number : 0;
@@ -170,17 +208,46 @@ static void show(double all, double lean)
 	spy_board_show(board->lean_ppm, (int32_t)(lean * MILLION));
 }
 
-static void estimate(void)
+static double cycles(double ns)
+{
+	return ns * (double)atomic_load_explicit(&spy_session->frequency, memory_order_relaxed) /
+	       1e9;
+}
+
+/* By how much longer things take while they are recorded; the less is known, the more that is taken to be the number of
+ * calls' matter. */
+static double longer_by_all(void)
+{
+	const struct differences *d = &over[SPY_COST_COUNTING];
+
+	return (d->n * longer(at_least_0(d->mean)) + PRIOR_WEIGHT * pace * cycles(PRIOR_NS)) /
+	       (d->n + PRIOR_WEIGHT);
+}
+
+/* So much of it is left without one part of the recording. */
+static double left_without(double part)
 {
 	double all = at_least_0(over[SPY_COST_COUNTING].mean);
-	double probes = at_least_0(over[SPY_COST_NO_PROBES].mean);
-	double stacks = at_least_0(over[SPY_COST_NO_STACKS].mean);
 
-	share[SPY_COST_ALL] = share_of(longer(all));
-	share[SPY_COST_NO_PROBES] = share_of(longer(at_least_0(all - probes)));
-	share[SPY_COST_NO_STACKS] = share_of(longer(at_least_0(all - stacks)));
-	share[SPY_COST_LEAN] = share_of(longer(at_least_0(all - probes - stacks)));
-	show(longer(all), longer(at_least_0(all - probes - stacks)));
+	return all > 0 ? longer(at_least_0(all - part)) / longer(all) : 1;
+}
+
+static double part_of(enum spy_cost_kind without)
+{
+	return over[without].n >= LEAST ? at_least_0(over[without].mean) : 0;
+}
+
+static void estimate(void)
+{
+	double all = longer_by_all();
+	double probes = part_of(SPY_COST_NO_PROBES), stacks = part_of(SPY_COST_NO_STACKS);
+	double lean = all * left_without(probes + stacks);
+
+	share[SPY_COST_ALL] = share_of(all);
+	share[SPY_COST_NO_PROBES] = share_of(all * left_without(probes));
+	share[SPY_COST_NO_STACKS] = share_of(all * left_without(stacks));
+	share[SPY_COST_LEAN] = share_of(lean);
+	show(all, lean);
 }
 
 /* ---- what may be done ------------------------------------------------------------------------ */
@@ -188,12 +255,6 @@ static void estimate(void)
 static double limit(void)
 {
 	return wanted / MILLION;
-}
-
-static double cycles(double ns)
-{
-	return ns * (double)atomic_load_explicit(&spy_session->frequency, memory_order_relaxed) /
-	       1e9;
 }
 
 /* Cycles that recording may still take, by the limit; less than 0: that it has taken too much. */
@@ -208,15 +269,13 @@ static double credit(void)
 	return limit() * (all - taken) - taken;
 }
 
-/* Is the measurement at the begin to go on? */
-static bool begins(void)
+/* Is it known what recording takes? */
+static bool is_known(void)
 {
 	const struct differences *d = &over[SPY_COST_COUNTING];
-	bool known = d->n >= LEAST && d->mean > 0 && d->mean * d->mean > 4 * d->error_squared;
 
-	if (d->n >= SURE || (known && -credit() > limit() * cycles(BEGIN_S * 1e9)))
-		begun = true;
-	return !begun;
+	return d->n >= SURE ||
+	       (d->n >= LEAST && d->mean > 0 && d->mean * d->mean > 4 * d->error_squared);
 }
 
 /* So many of a thousand frames are measured: less where that alone would take half of what may be. */
@@ -232,12 +291,34 @@ static unsigned int measured_per_mille(void)
 	return n;
 }
 
-/* Is there credit for a frame of which such a part is the recorder's? Or does it bring more than it takes? */
+/* The credit that a time takes of which such a part is the recorder's; less than 0: it brings some. */
+static double takes(double ns, double part)
+{
+	return cycles(ns) * (part - limit() * (1 - part));
+}
+
 static bool has_credit_for(double part)
 {
-	double takes = cycles((double)SPY_COST_FRAME_NS) * (part - limit() * (1 - part));
+	double frame = takes((double)SPY_COST_FRAME_NS, part);
 
-	return takes <= 0 || credit() >= takes;
+	return frame <= 0 || credit() >= frame;
+}
+
+/* How many blocks of the frame are measured. Two windows of three are recorded. */
+static uint32_t blocks_to_measure(const struct spy_cost_frame *frame)
+{
+	double part = share[SPY_COST_ALL] * 2 / 3;
+	double block = takes((double)(SPY_COST_PLACES * frame->length_ns), part);
+
+	if (pace <= 0)
+		return 1;
+	if (is_known() || share[SPY_COST_ALL] < NEGLIGIBLE * limit())
+		return frame->random % 1000 < measured_per_mille() && has_credit_for(part)
+			       ? frame->blocks
+			       : 0;
+	if (block <= 0 || block * frame->blocks <= credit() * BEGIN_PART)
+		return frame->blocks;
+	return (uint32_t)(at_least_0(credit()) * BEGIN_PART / block);
 }
 
 /* The part of the time that recording may take, beside what is measured: a bit less than the limit, so that there is credit
@@ -258,6 +339,8 @@ static enum spy_cost_kind besides(const struct spy_cost_frame *frame)
 	double all = share[SPY_COST_ALL], lean = share[SPY_COST_LEAN], part = may();
 	bool has_lean = lean < WORTH * all;
 
+	if (pace <= 0)
+		return SPY_COST_COUNTING;
 	if (all <= limit() / (1 + limit()))
 		return SPY_COST_ALL;
 	if (has_lean && part < lean)
@@ -275,9 +358,9 @@ struct spy_control_decision spy_control_decide(const struct spy_cost_frame *fram
 	struct spy_control_decision decision;
 
 	evaluate((frame->number - 1) * SPY_COST_BLOCKS_MOST);
+	find_pace((frame->number - 1) * SPY_COST_BLOCKS_MOST);
 	estimate();
-	decision.measured = begins() || (frame->random % 1000 < measured_per_mille() &&
-					 has_credit_for(share[SPY_COST_ALL] * 2 / 3));
+	decision.blocks = blocks_to_measure(frame);
 	decision.kind = besides(frame);
 	for (int kind = 0; kind < SPY_COST_KINDS; kind++)
 		spent[kind] -= spent[kind] / FORGOTTEN;

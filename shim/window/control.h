@@ -18,9 +18,9 @@ bool spy_control_is_on(void);
 /* A thread made so many calls in what it had of a cost window. Any thread. */
 void spy_control_count(uint64_t window, enum spy_cost_kind kind, uint64_t calls, uint64_t cycles);
 
-/* What is to be done in a frame: is it measured, and what are the parts of it spent on that are not? */
+/* What is to be done in a frame: how many of its blocks are measured, the first ones, and what is the rest of it spent on? */
 struct spy_control_decision {
-	bool measured;
+	uint32_t blocks;
 	enum spy_cost_kind kind;
 };
 

@@ -26,13 +26,14 @@
 #include "window/cost.h"
 #include "window/window.h"
 
-#define FIRST_AFTER_NS 10000000000ull /* of the recording, unless all of it is measured */
+#define FIRST_AFTER_NS 10000000000ull /* of the recording, unless all of it is measured; … */
+#define CONTROL_AFTER_NS 20000000ull /* … with --overhead: the first calls are recorded in any case */
 
 bool spy_cost_without_probes, spy_cost_without_stacks;
 
 enum { OFF, SAMPLED, ALL_THE_TIME, CONTROLLED };
 static _Atomic int mode;
-static uint64_t sampled_from; /* cycles */
+static uint64_t measured_from; /* cycles */
 
 /* The time of day at a time of the trace's clock. A new one for each frame, in turns. */
 static struct anchor {
@@ -41,9 +42,11 @@ static struct anchor {
 static _Atomic unsigned int anchor;
 
 static struct spy_cost_phase current; /* under the session's lock */
-/* 256 times a frame's number, and what is done in it besides; and if it is measured, IS_MEASURED. */
+/* With --overhead: a frame's number, how many of its blocks are measured, and what is done in it besides. */
 static _Atomic uint64_t decided;
-#define IS_MEASURED 128
+#define DECIDED_KIND(word) ((uint8_t)(word))
+#define DECIDED_BLOCKS(word) ((uint8_t)((word) >> 8))
+#define DECIDED_NUMBER(word) ((word) >> 16)
 static uint64_t accounted; /* cycles: what was done until then the control knows */
 static _Atomic uint64_t current_begin, current_end = UINT64_MAX;
 
@@ -89,24 +92,27 @@ static struct spy_cost_phase phase_from(const struct anchor *pair, uint64_t begi
 		.begin = clock_at(pair, begin_ns), .end = clock_at(pair, end_ns), .kind = kind};
 }
 
-static bool is_measured(const struct spy_cost_frame *frame, uint64_t begin)
+/* So many of the frame's blocks, the first ones. */
+static uint32_t blocks_measured(const struct spy_cost_frame *frame, uint64_t begin)
 {
 	if (mode == CONTROLLED) {
 		uint64_t last = atomic_load(&decided);
 
-		return last >> 8 == frame->number && last & IS_MEASURED;
+		return DECIDED_NUMBER(last) == frame->number ? DECIDED_BLOCKS(last) : 0;
 	}
 	if (mode == ALL_THE_TIME)
-		return true;
-	return begin >= sampled_from && frame->sampled &&
-	       !__atomic_load_n(&spy_nccl_paired, __ATOMIC_RELAXED);
+		return frame->blocks;
+	return begin >= measured_from && frame->sampled &&
+			       !__atomic_load_n(&spy_nccl_paired, __ATOMIC_RELAXED)
+		       ? frame->blocks
+		       : 0;
 }
 
 static uint8_t kind_besides(uint64_t frame)
 {
 	uint64_t last = atomic_load(&decided);
 
-	return last >> 8 == frame ? (uint8_t)last & ~IS_MEASURED : SPY_COST_ALL;
+	return DECIDED_NUMBER(last) == frame ? DECIDED_KIND(last) : SPY_COST_ALL;
 }
 
 /* What is to be done at that time (cycles)? */
@@ -115,7 +121,7 @@ static struct spy_cost_phase phase_at(uint64_t now)
 	const struct anchor *pair = &anchors[atomic_load(&anchor) % 2];
 	uint64_t ns = realtime_at(pair, now);
 	uint64_t number = ns / SPY_COST_FRAME_NS, begin = number * SPY_COST_FRAME_NS;
-	uint64_t end = begin + SPY_COST_FRAME_NS, first, block, place;
+	uint64_t end = begin + SPY_COST_FRAME_NS, first, last, block, place;
 	struct spy_cost_frame frame = spy_cost_frame(number);
 	const uint8_t kinds[SPY_COST_PLACES] = {SPY_COST_ALL, SPY_COST_COUNTING,
 						frame.random >> 60 & 1 ? SPY_COST_NO_STACKS
@@ -123,15 +129,17 @@ static struct spy_cost_phase phase_at(uint64_t now)
 	uint8_t besides = kind_besides(number);
 	struct spy_cost_phase phase;
 
-	if (mode == SAMPLED && now < sampled_from)
-		return (struct spy_cost_phase){.end = sampled_from, .kind = SPY_COST_ALL};
-	if (!is_measured(&frame, clock_at(pair, begin)))
-		return phase_from(pair, begin, end, besides);
+	if (mode != ALL_THE_TIME && now < measured_from)
+		return (struct spy_cost_phase){.end = measured_from, .kind = SPY_COST_ALL};
 	first = begin + frame.first_ns;
+	last = first +
+	       blocks_measured(&frame, clock_at(pair, begin)) * SPY_COST_PLACES * frame.length_ns;
+	if (last == first)
+		return phase_from(pair, begin, end, besides);
 	if (ns < first)
 		return phase_from(pair, begin, first, besides);
-	if (ns >= first + SPY_COST_BLOCKS_NS)
-		return phase_from(pair, first + SPY_COST_BLOCKS_NS, end, besides);
+	if (ns >= last)
+		return phase_from(pair, last, end, besides);
 	place = (ns - first) / frame.length_ns;
 	begin = first + place * frame.length_ns;
 	block = place / SPY_COST_PLACES;
@@ -178,9 +186,15 @@ void spy_cost_begin(void)
 	set_anchor(&anchors[0]);
 	anchor = 0;
 	accounted = anchors[0].clock;
-	sampled_from = clock_at(&anchors[0], anchors[0].realtime_ns + FIRST_AFTER_NS);
 	mode = ppm ? CONTROLLED : option ? ALL_THE_TIME : SAMPLED;
-	atomic_store(&current_end, mode == SAMPLED ? sampled_from : anchors[0].clock);
+	if (mode != ALL_THE_TIME)
+		measured_from = clock_at(&anchors[0],
+					 anchors[0].realtime_ns +
+						 (ppm ? CONTROL_AFTER_NS : FIRST_AFTER_NS));
+	else
+		measured_from = anchors[0].clock;
+	current.end = measured_from;
+	atomic_store(&current_end, measured_from);
 }
 
 static bool has_no_probes(const struct spy_cost_phase *phase)
@@ -224,11 +238,11 @@ static void decide(uint64_t now)
 	uint64_t number = realtime_at(&anchors[atomic_load(&anchor) % 2], now) / SPY_COST_FRAME_NS;
 	struct spy_cost_frame frame;
 
-	if (atomic_load(&decided) >> 8 == number)
+	if (DECIDED_NUMBER(atomic_load(&decided)) == number)
 		return;
 	frame = spy_cost_frame(number);
 	decision = spy_control_decide(&frame);
-	atomic_store(&decided, number << 8 | (decision.measured ? IS_MEASURED : 0) | decision.kind);
+	atomic_store(&decided, number << 16 | decision.blocks << 8 | decision.kind);
 }
 
 uint64_t spy_cost_due(void)
