@@ -31,7 +31,8 @@ function verdict({summary = {}, waits = {}, findings = []}) {
 
 /* What was run, and a line of figures. */
 export function runSummary(report) {
-	const {summary = {}, hosts = [], losses = [], only} = report;
+	const {summary = {}, hosts = [], losses = [], only, recording_cost: costs = []} = report;
+	const cost = costs.find(({kind, sentence}) => kind === 'all' && sentence);
 	const said = [when(summary.began_unix_s), hosts.length === 1 ? `on ${hosts[0].host}` : hosts.length ? `on ${plural(hosts.length, 'host')}` : null].filter((text) => text).join(' ');
 	return el('section', {id: 'run', 'aria-label': 'What was run'}, el('h1', {}, summary.program || 'A recording'),
 		summary.command ? el('p', {class: 'command'}, el('code', {}, summary.command), el('span', {class: 'hint'}, ` ${said}`)) : said ? el('p', {class: 'hint command'}, said) : null,
@@ -39,6 +40,7 @@ export function runSummary(report) {
 			fact(count(summary.threads), summary.threads === 1 ? 'thread' : 'threads'), report.gpus?.length ? fact(count(new Set(report.gpus.map((gpu) => gpu.device)).size), 'GPUs used') : null,
 			report.ranks?.length > 1 ? fact(count(report.ranks.length), 'ranks') : null, fact(count(summary.calls), 'CUDA calls')),
 		verdict(report),
+		cost ? el('p', {class: 'hint'}, `Overhead: ${cost.sentence}.`) : null,
 		only ? el('p', {class: 'losses'}, 'Only a part of the recording: ', el('code', {}, (only.options || []).map(({option, value}) => `--${option}=${value}`).join(' ')),
 			`. Left out: ${plural(only.left_out, 'call')}, ${duration(only.left_out_ns)}.${only.not_limited ? ` Not limited by it: ${only.not_limited}.` : ''}`) : null,
 		losses.length ? el('ul', {class: 'losses'}, losses.map((loss) => el('li', {}, loss.text || `${loss.process}: ${loss.kind}`))) : null);

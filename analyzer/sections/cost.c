@@ -161,12 +161,16 @@ static struct cost_estimate of_function(const struct analysis *a, uint32_t fn)
 	return e;
 }
 
-/* Does recording surely change that function, and surely more than all calls together? */
+/* Does recording surely change that function, and more than all calls together? By how much may be unsure. */
 static bool is_changed(const struct cost_estimate *e, const struct cost_estimate *of_all_calls)
 {
-	double low = e->middle - BIASED_SURE * (e->middle - e->low);
+	double middle = log1p(e->middle);
+	double low = expm1(middle - BIASED_SURE * (middle - log1p(e->low)));
+	double all =
+		of_all_calls->verdict == COST_KNOWN ? of_all_calls->high : of_all_calls->middle;
 
-	return e->verdict == COST_KNOWN && low > BIASED_FROM && low > of_all_calls->high;
+	return (e->verdict == COST_KNOWN || e->verdict == COST_VARIES) && low > BIASED_FROM &&
+	       low > all;
 }
 
 static const char *changed(struct arena *texts, const struct analysis *a, uint32_t fn,
@@ -210,9 +214,9 @@ const char *report_cost_text(struct arena *texts, const struct analysis *a)
 	if (e.verdict == COST_NOTHING)
 		return limit ?: why;
 	if (why)
-		text = arena_printf(texts,
-				    "it is not to be told what recording %s this program: %s",
-				    limit ? "with everything costs" : "cost", why);
+		text = arena_printf(
+			texts, "it is not to be told what recording %s this program: %s%s",
+			limit ? "with everything costs" : "cost", why, changed_most(texts, a, &e));
 	else
 		text = arena_printf(texts, "recording %s this program %s%s",
 				    limit ? "with everything costs" : "cost", interval(texts, &e),
@@ -362,7 +366,7 @@ static void add_functions(struct cost_row **rows, size_t *n, struct arena *texts
 		row = add_row(rows, n);
 		fill(row, texts, &e, &rate);
 		row->kind = "function";
-		if (of_all_calls.verdict == COST_KNOWN && is_changed(&e, &of_all_calls))
+		if (is_changed(&e, &of_all_calls))
 			row->sentence = changed(texts, a, of.fn, &e);
 		row->only_counted = counted;
 		row->function = text_function(a->model.set, of.fn);

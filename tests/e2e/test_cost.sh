@@ -163,6 +163,24 @@ done
 [ "$found" -ge 2 ] || fail "of three delays $found are found, up to a factor of two"
 [ "$low" -gt 200000 ] || fail "a delay of 100 % is not told from none"
 
+# --- a function that takes longer while recorded is named, in text, JSON and HTML; where nothing is changed, none ---
+named() { jq -r '[.recording_cost[] | select(.kind == "function" and .sentence != null) | .function] | join(" ")' report.json; }
+changed=0
+for try in 1 2 3; do
+	ran "$delayed" "CUDASPY_MEASURE_COST=1 CUDASPY_TEST_DELAY=30000ns@cudaMemsetAsync PACE_TURNS=300" 6 1 5000
+	[ "$(named)" = cudaMemsetAsync ] && changed=1 && break
+	echo "try $try: $(jq -c '[.recording_cost[] | select(.kind == "function") | [.function, .low_ppm, .high_ppm]]' report.json)" >&2
+done
+[ "$changed" = 1 ] || fail "cudaMemsetAsync takes longer while it is recorded, and that is not said"
+sentence=$(jq -r '.recording_cost[] | select(.function == "cudaMemsetAsync") | .sentence' report.json)
+"$tool" report "$trace" | tr -s ' \n' ' ' | grep -qF "$sentence" || fail "the text has no '$sentence'"
+jq -r '.recording_cost[] | select(.kind == "all") | .sentence' report.json | grep -qF "$sentence" || fail "the headline has no '$sentence'"
+"$tool" report --format=html "$trace" >report.html || fail "no page"
+python3 "$here/check_html.py" report.html report.json >/dev/null || fail "the page has another report"
+grep -q 'Overhead: ' report.html || fail "the page does not show it"
+ran "$delayed" "CUDASPY_MEASURE_COST=1 PACE_TURNS=300" 5 1 5000
+expect "nothing is changed" "$(named)" ""
+
 # --- a limit is kept: of what recording takes, the delay alone is most, and known ---
 # kept LIMIT DELAY: per cent
 kept() {

@@ -1,7 +1,8 @@
 /*
  * tests/e2e/programs/delay.h: an artificial delay in the recorder, for a build of tests alone (build/tests/delay/libcudaspy.so): what it
  * costs is known then. shim/record/call.c includes it where CUDASPY_TEST_DELAY is defined; the environment variable of
- * that name says how long each recorded call of the application takes more: "500ns", or "2%" of the time since the last one.
+ * that name says how long each recorded call of the application takes more: "500ns", or "2%" of the time since the last one; or
+ * each of one function: "500ns@cudaEventRecord".
  * Nothing else reads it. When the process ends it writes to standard error how much that was in all, in ns: where threads
  * wait for a CPU the share is one of a longer time than that in which they run.
  */
@@ -12,10 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "hook/slots.h"
 #include "lib/clock.h"
 #include "record/session.h"
 
 static double test_delay_cycles, test_delay_share;
+static const char *test_delay_function; /* NULL: of all */
 static _Atomic uint64_t test_delay_total; /* cycles */
 
 __attribute__((constructor(101))) static void test_delay_read(void)
@@ -24,10 +27,12 @@ __attribute__((constructor(101))) static void test_delay_read(void)
 	char *unit;
 	double number = text ? strtod(text, &unit) : 0;
 
-	if (text && strcmp(unit, "%") == 0)
+	if (text && unit[0] == '%')
 		test_delay_share = number / 100;
-	else if (text && strcmp(unit, "ns") == 0)
+	else if (text && strncmp(unit, "ns", 2) == 0)
 		test_delay_cycles = number; /* made cycles of when the frequency is known */
+	if (text && strchr(unit, '@'))
+		test_delay_function = strchr(unit, '@') + 1;
 }
 
 __attribute__((destructor)) static void test_delay_tell(void)
@@ -46,6 +51,8 @@ static inline void test_delay(const struct spy_thread *thread)
 	static __thread uint32_t turn;
 	uint64_t now = spy_clock(), until = now;
 
+	if (test_delay_function && strcmp(spy_names[thread->calls[0].fn], test_delay_function) != 0)
+		return;
 	/* What was before a cost window in which nothing was recorded is no time since the last recorded call. */
 	if (turn == thread->turn && last) {
 		uint64_t most = spy_session->frequency / 1000000 * TEST_DELAY_MOST_US;

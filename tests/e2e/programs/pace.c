@@ -1,7 +1,8 @@
 /*
  * tests/e2e/programs/pace.c: SECONDS THREADS WORK [PHASE_MS]: threads make calls for so long, and between two calls so many rounds
  * of work, always the same: what the recorder takes is missing in the number of calls. With PHASE_MS the work is ten times
- * as much in each second phase of that length. With PACE_STAY in the environment the threads
+ * as much in each second phase of that length. With PACE_TURNS=MS in the environment copies and memsets are made in turns of that
+ * length. With PACE_STAY in the environment the threads
  * are there still when the process ends. Prints how many calls were made of each function. For test_cost.sh.
  */
 #include <pthread.h>
@@ -14,7 +15,7 @@
 enum { BYTES = 256, THREADS_MOST = 64 };
 
 static double seconds;
-static long work, phase_ms;
+static long work, phase_ms, turns_ms;
 static bool stay;
 static _Atomic size_t done;
 static uint64_t copies[THREADS_MOST], sets[THREADS_MOST], gets[THREADS_MOST];
@@ -35,6 +36,12 @@ static void do_work(long rounds)
 		;
 }
 
+/* In time: is it the second one's turn of two? */
+static bool is_second(double at, long ms)
+{
+	return ms && (long)(at * 1000 / (double)ms) % 2;
+}
+
 static void *run(void *number)
 {
 	size_t me = (size_t)number;
@@ -46,17 +53,18 @@ static void *run(void *number)
 	OK(cudaMallocHost(&pinned, BYTES));
 	OK(cudaStreamCreateWithFlags(&stream, 1));
 	while ((at = now() - began) < seconds) {
-		long rounds = work;
+		long rounds = work * (is_second(at, phase_ms) ? 10 : 1);
+		bool second = is_second(at, turns_ms);
 
-		if (phase_ms && (long)(at * 1000 / (double)phase_ms) % 2)
-			rounds *= 10;
-		for (int i = 0; i < 4; i++, copies[me]++) {
+		for (int i = 0; i < 4 && !second; i++, copies[me]++) {
 			OK(cudaMemcpyAsync(device_memory, pinned, BYTES, H2D, stream));
 			do_work(rounds);
 		}
-		OK(cudaMemsetAsync(device_memory, 0, BYTES, stream));
-		do_work(rounds);
-		sets[me]++;
+		for (int i = 0; i < (turns_ms ? 4 : 1) && second == (turns_ms != 0);
+		     i++, sets[me]++) {
+			OK(cudaMemsetAsync(device_memory, 0, BYTES, stream));
+			do_work(rounds);
+		}
 		OK(cudaGetDevice(&device));
 		gets[me]++;
 		OK(cudaStreamSynchronize(stream));
@@ -80,6 +88,7 @@ int main(int argc, char **argv)
 	work = atol(argv[3]);
 	stay = getenv("PACE_STAY");
 	phase_ms = argc > 4 ? atol(argv[4]) : 0;
+	turns_ms = getenv("PACE_TURNS") ? atol(getenv("PACE_TURNS")) : 0;
 	for (i = 0; i < n && i < THREADS_MOST; i++)
 		pthread_create(&threads[i], NULL, run, (void *)i);
 	while (stay && done < n)
