@@ -98,7 +98,7 @@ def read_chrome(path):
 def packets(path):
     """The packets of a Perfetto trace as protoc decodes them by the published schema (tests/schemas): a dict each, with a
     list of values for each field."""
-    schemas = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../schemas")
+    schemas = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../schemas")
     with open(path, "rb") as file:
         decoded = subprocess.run(["protoc", f"-I{schemas}", "--decode=perfetto.protos.Trace", "perfetto.proto"],
                                  stdin=file, capture_output=True, check=False)

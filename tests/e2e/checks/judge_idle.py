@@ -53,7 +53,7 @@ def one(folder, what):
 
 
 def submitting_functions():
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../include/cudaspy/entrypoints.def")
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../include/cudaspy/entrypoints.def")
     with open(path, encoding="utf-8") as file:
         found = re.findall(r"^ENTRY\((\w+), *\w+, *\w+, *(\w+)", file.read(), re.M)
     return {name for name, contract in found if contract in SUBMITTING}
