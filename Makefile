@@ -76,7 +76,7 @@ $(BUILD)/shim/%.c.o: shim/%.c
 
 # Run before a sanitizer's runtime does, which calls what they wrap.
 EARLY := lib/elf_scan probe/probe probe/probe_outside process/tear process/identity
-$(foreach name,$(EARLY),$(BUILD)/shim/$(name).c.o $(BUILD)/empty/shim/$(name).c.o): SANFLAGS :=
+$(EARLY:%=$(BUILD)/shim/%.c.o): SANFLAGS :=
 
 $(BUILD)/shim/arch/offsets.h: shim/arch/offsets.c
 	@mkdir -p $(@D)
@@ -159,19 +159,18 @@ define written_by
 	$(Q)ASAN_OPTIONS=detect_leaks=0 $(TOOL) $(1) >$@.new && mv $@.new $@
 endef
 
-# The same trampoline with empty hooks, for `make bench`: what an interposer costs that does nothing.
-EMPTY_OBJ := $(patsubst %,$(BUILD)/empty/%.o,$(SHIM_SRC))
+# The same trampoline with empty hooks, for `make bench`: what an interposer costs that does nothing. Only what names the
+# hooks differs.
+HOOKS     := $(shell grep -l CUDASPY_EMPTY_HOOKS $(SHIM_SRC))
+EMPTY_OBJ := $(HOOKS:%=$(BUILD)/empty/%.o)
 $(BUILD)/empty/shim/%.c.o: shim/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CFLAGS_) -DCUDASPY_EMPTY_HOOKS $(SHIM_CFLAGS) -c -o $@ $<
-$(BUILD)/empty/shim/%.S.o: $(BUILD)/shim/%.S.o
-	@mkdir -p $(@D)
-	$(Q)cp $< $@
-$(BUILD)/bench/libcudaspy_empty.so: $(EMPTY_OBJ) shim/exports.map
+$(BUILD)/bench/libcudaspy_empty.so: $(EMPTY_OBJ) $(filter-out $(HOOKS:%=$(BUILD)/%.o),$(SHIM_OBJ)) shim/exports.map
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -o $@ $(EMPTY_OBJ) $(SHIM_LDFLAGS)
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -o $@ $(filter %.o,$^) $(SHIM_LDFLAGS)
 
 include tests/sim/sim.mk
 include testapps/apps.mk
@@ -180,7 +179,7 @@ include tests/gpu/gpu.mk
 bench-build: $(BUILD)/bench/libcudaspy_empty.so $(SHIM) $(TOOL) sim
 
 # ---- tests ------------------------------------------------------------------------------------
-# A unit test says in a comment which objects of the shim it needs: /* links: shim/inspect/memory.c */.
+# Not optimized: they are compiled more often than they run. A unit test says in a comment which objects of the shim it needs: /* links: shim/inspect/memory.c */.
 # Those of the analyzer get all of it but main.
 UNIT       := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
 ANALYZER_LIB := $(filter-out $(BUILD)/analyzer/cmd/main.c.o,$(ANALYZER_OBJ))
@@ -189,7 +188,7 @@ links       = $(shell sed -n 's|^/\* links: \(.*\) \*/$$|\1|p' tests/unit/$(1).c
 $(BUILD)/tests/unit/test_analyzer_%: tests/unit/test_analyzer_%.c $(ANALYZER_LIB)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(CFLAGS_) -iquote analyzer -iquote tests/unit -Iinclude -o $@ $< $(ANALYZER_LIB) -lcmocka $(TOOL_LIBS)
+	$(Q)$(CC) $(CFLAGS_) -O0 -iquote analyzer -iquote tests/unit -Iinclude -o $@ $< $(ANALYZER_LIB) -lcmocka $(TOOL_LIBS)
 
 # For tests/fuzz/run, which chooses compiler and sanitizers.
 FUZZ := $(BUILD)/tests/fuzz/fuzz_trace $(BUILD)/tests/fuzz/fuzz_digest
@@ -209,7 +208,10 @@ $(SCALE): $(BUILD)/tests/scale/%: tests/scale/%.c $(ANALYZER_LIB)
 $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(BUILD)/,$$(call links,test_$$*)))
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(CFLAGS_) $(CUDA_INCLUDE) -iquote shim -iquote tests/unit -Iinclude -o $@ $< $(filter %.o,$^) -lcmocka -ldl -lm
+	$(Q)$(CC) $(CFLAGS_) -O0 $(CUDA_INCLUDE) -iquote shim -iquote tests/unit -Iinclude -o $@ $< $(filter %.o,$^) -lcmocka -ldl -lm
+
+# As many jobs as there are CPUs, unless somebody said how many.
+all_cpus   = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .PHONY: test test-build check demo mutate
 test-build: all apps gpu-build bench-build e2e stress-build sim-tests $(SCALE) $(UNIT)
@@ -217,14 +219,14 @@ test-build: $(MPI_TESTS)
 include tests/e2e/e2e.mk
 include tests/stress/stress.mk
 
-# The fast static checks: the other compiler's warnings, the layout of the code, and that the two
+# The fast static checks: the other compiler's warnings (which do not depend on optimization), the layout of the code, and that the two
 # halves share nothing but include/, that shim/lib knows nothing of the rest but the processor, and that
 # the folders of the analyzer include only what lies below them.
 C_FILES := $(wildcard shim/*/*.[ch] shim/arch/*/*.[ch] analyzer/*.[ch] analyzer/*/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
 		$(filter-out tests/e2e/programs/fake_map.h,$(wildcard tests/e2e/programs/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.[ch] tests/mutate/*.c tests/gpu/*.[ch] tests/stress/*.[ch] tests/scale/*.[ch])
 C_FILES += $(wildcard tests/recipes/*.[ch] mpi/*.[ch])
 check:
-	$(Q)$(MAKE) --no-print-directory -s CC=$(CLANG) BUILD=$(BUILD)/clang WERROR=-Werror all
+	$(Q)$(MAKE) --no-print-directory -s $(all_cpus) CC=$(CLANG) BUILD=$(BUILD)/clang DEBUG=1 WERROR=-Werror all
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
 	@! grep -nE '#include "(\.\./)?(shim|analyzer)/' -r shim analyzer
 	@! grep -n '#include "' shim/lib/*.[ch] | grep -vE '"(lib|arch)/'
@@ -232,9 +234,7 @@ check:
 	$(Q)tests/page/check
 	@echo 'check: no findings'
 
-# The packages first; then as many jobs as there are CPUs, unless somebody said how many.
-all_cpus   = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-
+# The packages first.
 test: deps
 	$(Q)$(MAKE) --no-print-directory $(if $(Q),-s) $(all_cpus) test-build
 	$(Q)tests/run $(TESTS)
