@@ -58,7 +58,9 @@ for app in "$build"/testapps/*; do
 
 	run 0 "$app" --quick --csv
 	mv stdout csv
-	[ -s stderr ] && fail "$name --quick wrote to standard error: $(head -n 3 stderr)"
+	# (How far it is, it says where the machine is slow: below.)
+	grep -vE "^$name: .*(run|step|round|launch|way) [0-9]+ of [0-9]+|^$name: .*[0-9] (ms|workers|rounds|launches)" stderr &&
+		fail "$name --quick wrote to standard error: $(head -n 3 stderr)"
 	[ "$(wc -l <csv)" -ge 2 ] || fail "$name --csv: no rows"
 	expect "$name --csv: different numbers of fields" "$(awk -F, '{ print NF }' csv | sort -u | wc -l)" 1
 	rm -rf "$out"
