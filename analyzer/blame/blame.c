@@ -19,7 +19,7 @@ void blame_release(struct blame *b)
 	*b = (struct blame){0};
 }
 
-enum processes_help blame_processes_help(const union blame_key *root)
+static enum processes_help blame_processes_help(const union blame_key *root)
 {
 	if (root->cause == CAUSE_IOCTL)
 		return HELP_NOT;

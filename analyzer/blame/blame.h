@@ -72,8 +72,6 @@ struct blame {
  */
 enum processes_help { HELP_UNKNOWN, HELP_ALONE, HELP_WITH_MPS, HELP_NOT };
 
-enum processes_help blame_processes_help(const union blame_key *root);
-
 /* Adds a root's waiting to its kinds of help: all of it to the one above, but for the part in the
  * kernel module that processes would be spared. */
 void blame_add_help(const struct blame_edge *root, double help_ns[HELP_NOT + 1]);

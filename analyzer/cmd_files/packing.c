@@ -29,7 +29,8 @@ static bool is_mapped(const struct trace *trace)
 	return yes;
 }
 
-bool packing_is_finished(const struct packing *p, const struct trace *trace)
+/* Has its process ended, so that the trace is what it will be? False after a message. */
+static bool packing_is_finished(const struct packing *p, const struct trace *trace)
 {
 	if (trace->container || !trace->board.present || trace->board.head.ended)
 		return true;

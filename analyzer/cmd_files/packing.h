@@ -13,9 +13,6 @@ struct packing {
 	size_t packed, left;
 };
 
-/* Has its process ended, so that the trace is what it will be? False after a message. */
-bool packing_is_finished(const struct packing *p, const struct trace *trace);
-
 /* Each directory of the set becomes a container of the same name. Containers stay what they are. */
 void packing_in_place(struct packing *p, const struct trace_set *set);
 

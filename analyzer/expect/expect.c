@@ -33,7 +33,8 @@ uint64_t class_bucket_low(uint8_t bucket)
 			   : (4 + quarter + (1u << (2 - octave)) - 1) >> (2 - octave);
 }
 
-uint64_t class_bucket_bytes(uint8_t bucket)
+/* The size that stands for all of a bucket. */
+static uint64_t class_bucket_bytes(uint8_t bucket)
 {
 	uint64_t low = class_bucket_low(bucket);
 

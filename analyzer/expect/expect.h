@@ -304,8 +304,7 @@ const char *expect_source_text(struct expect *e, const struct call_class *c);
  * nothing to say. Lives as long as `e`. */
 const char *expect_class_text(struct expect *e, const struct call_class *c);
 
-/* The smallest size of a bucket, and the one that stands for all of it. */
+/* The smallest size of a bucket. */
 uint64_t class_bucket_low(uint8_t bucket);
-uint64_t class_bucket_bytes(uint8_t bucket);
 
 #endif

@@ -437,7 +437,9 @@ char *profile_describe(const struct profile *p)
 			 p->n_gpus > 1 ? " and others" : "", p->driver);
 }
 
-bool profile_fits(const struct profile *p, const struct machine *machine, char **why)
+/* Is it of a GPU and the driver of these traces? Else *why says of what it is, in malloc'ed
+ * text. */
+static bool profile_fits(const struct profile *p, const struct machine *machine, char **why)
 {
 	char *described = profile_describe(p);
 	size_t i;

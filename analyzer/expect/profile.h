@@ -49,10 +49,6 @@ int profile_write(const struct profile *p, const char *path);
 bool profile_find(const struct profile *p, const char *function, const struct class_key *key,
 		  struct profile_class *found);
 
-/* Is it of a GPU and the driver of these traces? Else *why says of what it is, in malloc'ed
- * text. */
-bool profile_fits(const struct profile *p, const struct machine *machine, char **why);
-
 /*
  * The profile for these traces, read into `p`: the file `named`; without one $CUDASPY_PROFILE; else
  * the one calibrate wrote for this driver and GPU. Returns 1 when there is one that fits; 0 when

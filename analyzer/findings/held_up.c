@@ -110,7 +110,9 @@ const struct idle_sum *held_up_reason(const struct analysis *a, const struct ran
 	return most;
 }
 
-void held_up_price(const struct analysis *a, struct finding *finding, const struct rank *rank)
+/* What of the others' waits is the price of a finding: their GPUs had nothing else to do. rank NULL: of all. */
+static void held_up_price(const struct analysis *a, struct finding *finding,
+			  const struct rank *rank)
 {
 	const struct idle_sum *sum = rank ? held_up_reason(a, rank) : NULL;
 	uint64_t late_ns = rank ? rank->late_ns : a->ranks.late_ns;

@@ -29,9 +29,6 @@ struct held_up held_up_judge(const struct analysis *a);
 /* Of what made a rank's thread late, the largest; NULL: nothing is known. */
 const struct idle_sum *held_up_reason(const struct analysis *a, const struct rank *rank);
 
-/* What of the others' waits is the price of a finding: their GPUs had nothing else to do. rank NULL: of all. */
-void held_up_price(const struct analysis *a, struct finding *finding, const struct rank *rank);
-
 /* A new finding of a detector: whose, how often, and what it costs. */
 struct finding *held_up_finding(const struct detector *detector, const struct analysis *a,
 				const struct held_up *h, struct finding **findings, size_t *n);

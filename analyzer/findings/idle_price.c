@@ -7,7 +7,8 @@
 #include "gpu_use.h"
 #include "idle_price.h"
 
-bool idle_price_known(const struct analysis *a, const struct process *process)
+/* Is all about the idle time of the GPUs of a process certain that can be? False if it has none. */
+static bool idle_price_known(const struct analysis *a, const struct process *process)
 {
 	const struct gpu_work *work = &a->accounts.work;
 	bool known = false;

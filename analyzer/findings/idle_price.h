@@ -19,9 +19,6 @@
 void idle_price_sites(const struct findings *f, const struct analysis *a, struct finding *findings,
 		      size_t n);
 
-/* Is all about the idle time of the GPUs of a process certain that can be? False if it has none. */
-bool idle_price_known(const struct analysis *a, const struct process *process);
-
 /* What of a sum no finding has; 0 if it is a thread's, or its GPU's idle time is not certain. */
 uint64_t idle_price_left(const struct analysis *a, const struct idle_sum *sum);
 

@@ -40,7 +40,7 @@ static uint64_t counter(void)
 }
 
 /* The clock itself where it is to be had; elsewhere what the time of day makes of it. */
-uint64_t live_clock(const struct trace *trace)
+static uint64_t live_clock(const struct trace *trace)
 {
 	const char *source = metadata_text(&trace->metadata, "clock_source");
 	const struct timeline *t = &trace->timeline;
@@ -164,8 +164,9 @@ static void read_wait(struct live_thread *t, const struct spy_slot_page *page)
 	}
 }
 
-void live_read_slot(struct live_thread *t, struct trace_set *set,
-		    const struct spy_slot_page *before, const struct spy_slot_page *page)
+/* Makes a thread of a slot of a board. before: at the first look; NULL: it was not there. */
+static void live_read_slot(struct live_thread *t, struct trace_set *set,
+			   const struct spy_slot_page *before, const struct spy_slot_page *page)
 {
 	struct trace *trace = t->process->trace;
 	const struct live_process *process = t->process;
@@ -316,7 +317,8 @@ static void follow(struct live *live, struct live_thread *from, uint32_t mark)
 		t->root = end->cycle ? end : end->root;
 }
 
-void live_link(struct live *live)
+/* Who waits for whom, to the end: sets holder, root, cycle, waiters. */
+static void live_link(struct live *live)
 {
 	size_t i, n = live->n_threads; /* strangers come behind, and wait for nobody */
 

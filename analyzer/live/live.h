@@ -119,20 +119,10 @@ void live_sample(struct live *live);
 void live_end(struct live *live, const struct live_options *options);
 void live_release(struct live *live);
 
-/* Cycles of the trace's clock now; *known: false if it can only be told by the time of day. */
-uint64_t live_clock(const struct trace *trace);
-
 /* Is the wait between calls that the board shows one that goes on? */
 bool live_waits_outside(const struct spy_slot_page *page);
 
 /* How long ago that was, by the trace's clock; UNKNOWN_NS: when is 0. */
 uint64_t live_ago_ns(const struct live_process *process, uint64_t when);
-
-/* A slot of a board as a thread is made of it; for tests. before: NULL: it was not there. */
-void live_read_slot(struct live_thread *thread, struct trace_set *set,
-		    const struct spy_slot_page *before, const struct spy_slot_page *page);
-
-/* Who waits for whom, to the end: sets holder, root, cycle, waiters. For tests, too. */
-void live_link(struct live *live);
 
 #endif

@@ -52,7 +52,8 @@ void live_words_release(struct live_words *w)
 	*w = (struct live_words){0};
 }
 
-size_t live_lock_number(const struct live_words *w, const struct live_thread *t)
+/* The number of the lock the thread waits for, from 1 on. */
+static size_t live_lock_number(const struct live_words *w, const struct live_thread *t)
 {
 	size_t i;
 
@@ -180,8 +181,8 @@ static const char *place_by(const struct live_words *w, const struct live_proces
 		   : arena_printf(w->texts, "an earlier one from %s", words);
 }
 
-const char *live_place_of(const struct live_words *w, const struct live_process *process,
-			  uint64_t caller)
+static const char *live_place_of(const struct live_words *w, const struct live_process *process,
+				 uint64_t caller)
 {
 	return place_by(w, process, caller, NULL, false);
 }

@@ -31,9 +31,6 @@ struct live_words {
 void live_words_init(struct live_words *w, const struct live *live, struct arena *texts);
 void live_words_release(struct live_words *w);
 
-/* The number of the lock the thread waits for, from 1 on. */
-size_t live_lock_number(const struct live_words *w, const struct live_thread *t);
-
 /* "thread 123 'loader' (GPU 1)", with its process where there are several. */
 const char *live_thread_name(const struct live_words *w, const struct live_thread *t);
 
@@ -51,8 +48,6 @@ const char *live_call_text(const struct live_words *w, const struct live_thread 
 
 /* Where the program makes the call, or waits between two: "free_block, hang.c:17"; NULL unknown. */
 const char *live_place(const struct live_words *w, const struct live_thread *t);
-const char *live_place_of(const struct live_words *w, const struct live_process *process,
-			  uint64_t caller);
 
 /* "has been in cudaFree for 31.2 s (free_block, hang.c:17) and waits for lock L1". */
 const char *live_doing_text(const struct live_words *w, const struct live_thread *t);

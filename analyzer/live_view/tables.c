@@ -102,7 +102,8 @@ uint64_t live_waiting(const struct live_process *p)
 	return n;
 }
 
-const char *live_gpu_list(struct arena *texts, const struct live_process *p)
+/* "0,1"; NULL: none that is known. */
+static const char *live_gpu_list(struct arena *texts, const struct live_process *p)
 {
 	const char *text = NULL;
 	unsigned int device;
@@ -347,7 +348,8 @@ static int by_cost(const void *x, const void *y)
 	return memcmp(&a->key, &b->key, sizeof(a->key));
 }
 
-const struct live_cost **live_costs(const struct live *live, size_t *n)
+/* The costliest first. The caller frees the array, not what it points to. */
+static const struct live_cost **live_costs(const struct live *live, size_t *n)
 {
 	const struct live_cost **all = xcalloc(HASH_COUNT(live->costs), sizeof(*all));
 	const struct live_cost *cost;
@@ -360,7 +362,8 @@ const struct live_cost **live_costs(const struct live *live, size_t *n)
 	return all;
 }
 
-const char *live_cost_text(const struct live_words *w, const struct live_cost *cost)
+/* "cudaFree, for a read lock in libcuda.so.1, held by thread 12". */
+static const char *live_cost_text(const struct live_words *w, const struct live_cost *cost)
 {
 	const struct live_cost_key *key = &cost->key;
 	const char *call = key->fn == LIVE_BETWEEN_CALLS ? "between calls"

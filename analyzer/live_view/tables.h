@@ -23,12 +23,6 @@ void live_add_ranks(struct report *report, const struct live_words *w, uint64_t 
 /* The costliest calls and waits between the two looks. */
 void live_add_costs(struct report *report, const struct live_words *w);
 
-/* The same, the costliest first. The caller frees the array, not what it points to. */
-const struct live_cost **live_costs(const struct live *live, size_t *n);
-
-/* "cudaFree, for a read lock in libcuda.so.1, held by thread 12". */
-const char *live_cost_text(const struct live_words *w, const struct live_cost *cost);
-
 /* Its last recorded stack, which need not be of the call it is in; NULL: none. */
 const struct table *live_last_stack(struct report *report, const struct live_words *w,
 				    const struct live_thread *t);
@@ -38,9 +32,6 @@ uint64_t live_calls_per_s(const struct live_process *process);
 
 /* Threads of it that wait for a lock, a thread or a GPU. */
 uint64_t live_waiting(const struct live_process *process);
-
-/* "GPU 0, 1"; NULL: none that is known. */
-const char *live_gpu_list(struct arena *texts, const struct live_process *process);
 
 /* Name of a thread's state in tables, JSON and metrics: "lock", "gpu", … */
 const char *live_doing_name(enum live_doing doing);
