@@ -160,16 +160,22 @@ static void on_flow(void *data, const struct slice *point)
 	put_flow(data, point);
 }
 
+/* Behind the phase: what it is, where, and from when on. */
+static void put_what(struct chrome *c, const struct slice *slice)
+{
+	put_category(c, slice->category);
+	PUT(c, ",\"name\":");
+	put_name(c, slice->name);
+	put_when(c, slice->track, slice->begin_ns);
+}
+
 static void on_slice(void *data, const struct slice *slice)
 {
 	struct chrome *c = data;
 
 	begin_event(c);
 	PUT(c, "X");
-	put_category(c, slice->category);
-	PUT(c, ",\"name\":");
-	put_name(c, slice->name);
-	put_when(c, slice->track, slice->begin_ns);
+	put_what(c, slice);
 	PUT(c, ",\"dur\":");
 	bytes_us(&c->bytes, slice->end_ns - slice->begin_ns);
 	put_arguments(c, slice);
@@ -184,10 +190,7 @@ static void on_mark(void *data, const struct slice *slice)
 
 	begin_event(c);
 	PUT(c, "i\",\"s\":\"t");
-	put_category(c, slice->category);
-	PUT(c, ",\"name\":");
-	put_name(c, slice->name);
-	put_when(c, slice->track, slice->begin_ns);
+	put_what(c, slice);
 	put_arguments(c, slice);
 	PUT(c, "}");
 }
