@@ -1,34 +1,8 @@
 #!/bin/bash
-# The shim built with AddressSanitizer and UndefinedBehaviorSanitizer passes other tests of this folder;
-# built with ThreadSanitizer it passes those of the recorder, whose programs record from many threads and
-# look at each other.
-# Builds into $CUDASPY_BUILD/asan and /tsan.
+# The shim built with ThreadSanitizer: the programs of the recorder's tests that record from many threads and look at each
+# other.
 . "$(dirname "$0")/lib.sh"
-need make "${CC:=gcc}"
-
-root=$(cd "$here/../.." && pwd)
-log=$CUDASPY_BUILD/tests
-mkdir -p "$log"
-
-# variant NAME SAN LIBRARY: builds it; sets CUDASPY_SHIM, CUDASPY_FIRST for the tests.
-variant() {
-	local library
-	make -s -C "$root" BUILD="$CUDASPY_BUILD/$1" SAN="$2" "$CUDASPY_BUILD/$1/libcudaspy.so" \
-		>"$log/$1.build" 2>&1 || fail "no build with SAN=$2: $(tail -n 5 "$log/$1.build")"
-	library=$("$CC" -print-file-name="$3")
-	[ -e "$library" ] || skip "no $3 here"
-	export CUDASPY_SHIM=$CUDASPY_BUILD/$1/libcudaspy.so CUDASPY_FIRST=$library
-}
-
-variant asan address,undefined libasan.so
-# Leaks: the tables of the shim live as long as the process. Exits are what the tests compare.
-export ASAN_OPTIONS=detect_leaks=0,exitcode=86,use_sigaltstack=0,handle_segv=0
-export UBSAN_OPTIONS=halt_on_error=1,exitcode=87,print_stacktrace=1
-for test in abi ways_runtime ways_driver ways_plugins ways_dlsym ways_interposer unwind life_processes \
-	life_threads life_end disk options keep ways_static probes waits stacks python nvtx nccl; do
-	"$here/test_$test.sh" >"$test.log" 2>&1 || [ "$test$?" = nvtx77 ] ||
-		fail "$test under ASan and UBSan: $(cat "$test.log")"
-done
+. "$here/sanitizer.sh"
 
 variant tsan thread libtsan.so
 export TSAN_OPTIONS=exitcode=88,halt_on_error=1,report_signal_unsafe=0
@@ -36,7 +10,7 @@ export TSAN_OPTIONS=exitcode=88,halt_on_error=1,report_signal_unsafe=0
 # ever. Not `destructors`: TSan takes a thread to pieces before its last keys' destructors run.)
 # TSan does not know addresses that are random in 32 bits.
 FAKE_MODE=quiet CUDASPY_DISABLE=1 LD_PRELOAD="$CUDASPY_FIRST" LD_LIBRARY_PATH=$fakes setarch -R "$bin/life" calls 1 ||
-	skip "ASan and UBSan passed; TSan does not run here"
+	skip "TSan does not run here"
 export FAKE_MODE=quiet CUDASPY_OUT=$out
 for run in "threads 600 300" "threads 2000 4" "load 8 20000" "again spawn calls 10" names; do
 	for keep in '' 1; do

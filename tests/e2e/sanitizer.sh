@@ -1,0 +1,16 @@
+# tests/e2e/sanitizer.sh: sourced by test_sanitizers_*.sh: the shim built with a sanitizer, in $CUDASPY_BUILD/asan and /tsan.
+need make "${CC:=gcc}"
+
+root=$(cd "$here/../.." && pwd)
+log=$CUDASPY_BUILD/tests
+mkdir -p "$log"
+
+# variant NAME SAN LIBRARY: builds it; sets CUDASPY_SHIM, CUDASPY_FIRST for the tests.
+variant() {
+	local library
+	make -s -C "$root" BUILD="$CUDASPY_BUILD/$1" SAN="$2" CFLAGS="-O1 -g1" "$CUDASPY_BUILD/$1/libcudaspy.so" \
+		>"$log/$1.build" 2>&1 || fail "no build with SAN=$2: $(tail -n 5 "$log/$1.build")"
+	library=$("$CC" -print-file-name="$3")
+	[ -e "$library" ] || skip "no $3 here"
+	export CUDASPY_SHIM=$CUDASPY_BUILD/$1/libcudaspy.so CUDASPY_FIRST=$library
+}
