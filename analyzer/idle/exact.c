@@ -7,9 +7,6 @@
 #include "idle.h"
 #include "trace/moment.h"
 
-/* The records of a submission's own calls end that much later, at most: the runtime's come behind the driver's. */
-#define BEHIND_NS 100000
-
 /* What begins no later than so long after its submission was on the way to the GPU; what begins later waited there for
  * something. A choice: some times what the way takes. */
 #define ON_THE_WAY_NS 20000
@@ -283,34 +280,31 @@ static void conclude(struct idle *idle)
 	}
 }
 
-static void find_due(struct idle *idle)
-{
-	const struct gpu_event *next = gpu_ops_next(&idle->ops);
-
-	idle->due_ns = next ? max_u64(next->begin_ns, next->submit_end_ns) + BEHIND_NS : UINT64_MAX;
-}
-
 void exact_begin(struct idle *idle)
 {
 	const struct model *model = idle->accounts->model;
+	struct reading_moment moment;
 
 	gpu_ops_init(&idle->ops, model->set, model->streams, model->n_streams);
-	find_due(idle);
+	idle->due_ns = UINT64_MAX;
+	(void)gpu_ops_next(&idle->ops, &idle->due_ns, &moment);
 }
 
 void exact_go_on(struct idle *idle, uint64_t ns)
 {
 	const struct record *record = reading_place.record;
 	const struct gpu_event *next;
+	struct reading_moment moment;
 
-	while ((next = gpu_ops_next(&idle->ops)) && (idle->due_ns <= ns || ns == UINT64_MAX)) {
-		idle->moment_ns = max_u64(idle->moment_ns, idle->due_ns);
+	while ((next = gpu_ops_next(&idle->ops, &idle->due_ns, &moment)) &&
+	       (idle->due_ns <= ns || ns == UINT64_MAX)) {
 		reading_place.record = NULL;
-		reading_place.moment = (struct reading_moment){idle->moment_ns, 0};
+		reading_place.moment = moment;
 		see_event(idle, next);
 		gpu_ops_take(&idle->ops);
-		find_due(idle);
 	}
+	if (!next)
+		idle->due_ns = UINT64_MAX;
 	reading_place.record = record;
 	if (ns == UINT64_MAX)
 		conclude(idle);

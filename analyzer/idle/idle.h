@@ -97,8 +97,6 @@ struct idle {
 	bool (*is_collective)(void *data, const struct gpu_event *op);
 	void *collectives; /* data */
 	uint64_t due_ns; /* when the next of them is to be accounted for; UINT64_MAX: none */
-	uint64_t
-		moment_ns; /* when the last one that was accounted for was due, or an earlier one */
 	bool *recorded; /* by process: they are, at this time */
 	struct journal
 		*journal; /* of a part: has what other parts' GPUs are compared with; NULL: none */

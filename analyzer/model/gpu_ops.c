@@ -5,10 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "gpu_ops.h"
+#include "trace/groups.h"
 #include "trace/moment.h"
 
 /* No more than so many wait for their turn: 64 MB a process. */
 #define AHEAD_MOST ((size_t)1 << 20)
+
+/* The records of a submission's own calls end that much later, at most: the runtime's come behind the driver's. */
+#define BEHIND_NS 100000
 
 /* A submission is forgotten when another one needs its place, so long behind it. */
 #define SUBMITS_NS 4000000000ull
@@ -39,6 +43,15 @@ struct gpu_ops_stream {
 	int64_t offset_ns; /* the trace's clock less CUPTI's */
 	uint64_t brought_ns; /* time of the record in hand */
 	uint64_t taken_ns; /* the last one that left began then */
+};
+
+/* Those of processes that use the same GPU. */
+struct gpu_ops_queue {
+	struct gpu_ops_stream *streams; /* a binary heap by what comes next; owned */
+	size_t n_streams;
+	uint32_t number; /* its first process */
+	uint64_t moment_ns; /* of the last one that was taken */
+	uint64_t due_ns; /* of the next one, no less than that; UINT64_MAX: there is none */
 };
 
 /* ---- one stream ------------------------------------------------------------------------------ */
@@ -267,6 +280,9 @@ void gpu_ops_measure(struct stream *stream)
 	stream->trace->has_gpu_times = true;
 	do {
 		raw = stream->reader.record;
+		if (raw->other.event == SPY_EV_GPU_OP)
+			stream->trace->use.timed[raw->gpu_op.device / 64] |=
+				1ull << raw->gpu_op.device % 64;
 		s.brought_ns = timeline_ns(&stream->trace->timeline, raw->other.time);
 		if (raw->other.event == SPY_EV_GPU_CLOCK)
 			see_clock(&s, &raw->gpu_clock);
@@ -277,7 +293,7 @@ void gpu_ops_measure(struct stream *stream)
 	} while (reader_next(&stream->reader));
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- those of one GPU ------------------------------------------------------------------------- */
 
 static uint64_t first_ns(const struct gpu_ops_stream *s)
 {
@@ -285,72 +301,151 @@ static uint64_t first_ns(const struct gpu_ops_stream *s)
 }
 
 /* The stream at i has another top. */
-static void sift(struct gpu_ops *ops, size_t i)
+static void sift(struct gpu_ops_queue *q, size_t i)
 {
-	struct gpu_ops_stream moved = ops->streams[i];
+	struct gpu_ops_stream moved = q->streams[i];
 	size_t below;
 
-	for (; (below = 2 * i + 1) < ops->n_streams; i = below) {
-		if (below + 1 < ops->n_streams &&
-		    first_ns(&ops->streams[below + 1]) < first_ns(&ops->streams[below]))
+	for (; (below = 2 * i + 1) < q->n_streams; i = below) {
+		if (below + 1 < q->n_streams &&
+		    first_ns(&q->streams[below + 1]) < first_ns(&q->streams[below]))
 			below++;
-		if (first_ns(&ops->streams[below]) >= first_ns(&moved))
+		if (first_ns(&q->streams[below]) >= first_ns(&moved))
 			break;
-		ops->streams[i] = ops->streams[below];
+		q->streams[i] = q->streams[below];
 	}
-	ops->streams[i] = moved;
+	q->streams[i] = moved;
+}
+
+static void find_due(struct gpu_ops_queue *q)
+{
+	const struct gpu_event *next = q->streams[0].n ? &q->streams[0].heap[0] : NULL;
+
+	q->due_ns = UINT64_MAX;
+	if (next)
+		q->due_ns = max_u64(max_u64(next->begin_ns, next->submit_end_ns) + BEHIND_NS,
+				    q->moment_ns);
+}
+
+static void add_stream(struct gpu_ops *ops, struct gpu_ops_queue *q, struct stream *stream)
+{
+	struct gpu_ops_stream *s;
+
+	q->streams = grow(q->streams, q->n_streams, sizeof(*q->streams));
+	s = &q->streams[q->n_streams++];
+	reading_place.moment = (struct reading_moment){1, stream->index + 1};
+	*s = (struct gpu_ops_stream){.stream = stream, .times = &ops->times[stream->trace->index]};
+	read_ahead(s);
+	find_submit(s);
+}
+
+static void begin_queue(struct gpu_ops_queue *q)
+{
+	size_t i;
+
+	for (i = q->n_streams; i; i--)
+		sift(q, i - 1);
+	find_due(q);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static bool is_before(const struct gpu_ops_queue *a, const struct gpu_ops_queue *b)
+{
+	return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->number < b->number;
+}
+
+/* The queue at i has another due time. */
+static void sift_queue(struct gpu_ops *ops, size_t i)
+{
+	struct gpu_ops_queue moved = ops->queues[i];
+	size_t below;
+
+	for (; (below = 2 * i + 1) < ops->n_queues; i = below) {
+		if (below + 1 < ops->n_queues &&
+		    is_before(&ops->queues[below + 1], &ops->queues[below]))
+			below++;
+		if (!is_before(&ops->queues[below], &moved))
+			break;
+		ops->queues[i] = ops->queues[below];
+	}
+	ops->queues[i] = moved;
+}
+
+static struct gpu_ops_queue *queue_of(struct gpu_ops *ops, uint32_t number)
+{
+	size_t i = 0;
+
+	while (i < ops->n_queues && ops->queues[i].number != number)
+		i++;
+	if (i < ops->n_queues)
+		return &ops->queues[i];
+	ops->queues = grow(ops->queues, ops->n_queues, sizeof(*ops->queues));
+	ops->queues[ops->n_queues++] = (struct gpu_ops_queue){.number = number};
+	return &ops->queues[i];
 }
 
 void gpu_ops_init(struct gpu_ops *ops, const struct trace_set *set, struct stream *const *streams,
 		  size_t n)
 {
+	struct groups groups;
 	size_t i;
 
 	*ops = (struct gpu_ops){.n_processes = set->n_traces};
 	ops->times = xcalloc(set->n_traces + 1, sizeof(*ops->times));
-	for (i = 0; i < n; i++) {
-		struct stream *stream = streams[i];
-		struct gpu_ops_stream *s;
-
-		if (stream->reader.kind != SPY_STREAM_GPU || !stream->reader.records)
-			continue;
-		ops->streams = grow(ops->streams, ops->n_streams, sizeof(*ops->streams));
-		s = &ops->streams[ops->n_streams++];
-		reading_place.moment = (struct reading_moment){1, stream->index + 1};
-		*s = (struct gpu_ops_stream){.stream = stream,
-					     .times = &ops->times[stream->trace->index]};
-		read_ahead(s);
-		find_submit(s);
-	}
-	for (i = ops->n_streams; i; i--)
-		sift(ops, i - 1);
+	groups_init(&groups, set->n_traces);
+	groups_by_gpu_times(&groups, set);
+	for (i = 0; i < n; i++)
+		if (streams[i]->reader.kind == SPY_STREAM_GPU && streams[i]->reader.records)
+			add_stream(ops,
+				   queue_of(ops, groups_find(&groups, streams[i]->trace->index)),
+				   streams[i]);
+	for (i = 0; i < ops->n_queues; i++)
+		begin_queue(&ops->queues[i]);
+	for (i = ops->n_queues; i; i--)
+		sift_queue(ops, i - 1);
+	groups_release(&groups);
 }
 
 void gpu_ops_release(struct gpu_ops *ops)
 {
-	size_t i;
+	size_t i, j;
 
-	for (i = 0; i < ops->n_streams; i++) {
-		free(ops->streams[i].heap);
-		free(ops->streams[i].submits);
+	for (i = 0; i < ops->n_queues; i++) {
+		for (j = 0; j < ops->queues[i].n_streams; j++) {
+			free(ops->queues[i].streams[j].heap);
+			free(ops->queues[i].streams[j].submits);
+		}
+		free(ops->queues[i].streams);
 	}
-	free(ops->streams);
+	free(ops->queues);
 	free(ops->times);
 	*ops = (struct gpu_ops){0};
 }
 
-const struct gpu_event *gpu_ops_next(struct gpu_ops *ops)
+const struct gpu_event *gpu_ops_next(const struct gpu_ops *ops, uint64_t *due_ns,
+				     struct reading_moment *moment)
 {
-	return ops->n_streams && ops->streams[0].n ? &ops->streams[0].heap[0] : NULL;
+	const struct gpu_ops_queue *q = ops->queues;
+
+	if (!ops->n_queues || !q->streams[0].n)
+		return NULL;
+	*due_ns = q->due_ns;
+	*moment = (struct reading_moment){q->due_ns - 1, MOMENT_BEHIND + q->number};
+	return &q->streams[0].heap[0];
 }
 
 void gpu_ops_take(struct gpu_ops *ops)
 {
-	struct gpu_ops_stream *s = &ops->streams[0];
+	struct gpu_ops_queue *q = &ops->queues[0];
+	struct gpu_ops_stream *s = &q->streams[0];
 
+	q->moment_ns = q->due_ns;
 	s->taken_ns = s->heap[0].begin_ns;
 	pop(s);
 	read_ahead(s);
 	find_submit(s);
-	sift(ops, 0);
+	sift(q, 0);
+	find_due(q);
+	sift_queue(ops, 0);
 }

@@ -3,10 +3,14 @@
  * (trace_format.h, SPY_STREAM_GPU) of all processes. CUPTI brings its records late and in no order, so each stream is
  * read ahead of the others, as far as a later record may still be of an earlier time: how far that is, the first reading
  * finds out.
+ *
+ * Processes that use the same GPU have one queue. What is in other queues has nothing to do with it: so an operation comes
+ * at the same moment whatever else is read with it.
  */
 #ifndef CUDASPY_GPU_OPS_H
 #define CUDASPY_GPU_OPS_H
 
+#include "trace/moment.h"
 #include "trace/trace.h"
 
 enum gpu_event_kind {
@@ -56,11 +60,11 @@ static inline bool gpu_times_lost(const struct gpu_times *times)
 	       times->unfinished > 1024 + times->ops / 20;
 }
 
-struct gpu_ops_stream;
+struct gpu_ops_queue;
 
 struct gpu_ops {
-	struct gpu_ops_stream *streams; /* a binary heap by what comes next; owned */
-	size_t n_streams;
+	struct gpu_ops_queue *queues; /* a binary heap by what is due next; owned */
+	size_t n_queues;
 	struct gpu_times *times; /* by process */
 	size_t n_processes;
 };
@@ -73,8 +77,10 @@ void gpu_ops_init(struct gpu_ops *ops, const struct trace_set *set, struct strea
 		  size_t n);
 void gpu_ops_release(struct gpu_ops *ops);
 
-/* The next one, which stays valid until gpu_ops_take; NULL: no more. */
-const struct gpu_event *gpu_ops_next(struct gpu_ops *ops);
+/* The next one, which stays valid until gpu_ops_take; NULL: no more. due_ns: when the host's records have come so far, those
+ * of who may have kept it waiting have been seen. moment: when that is, and in which order of several. */
+const struct gpu_event *gpu_ops_next(const struct gpu_ops *ops, uint64_t *due_ns,
+				     struct reading_moment *moment);
 void gpu_ops_take(struct gpu_ops *ops);
 
 #endif

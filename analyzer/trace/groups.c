@@ -52,13 +52,19 @@ static int by_key(const void *a, const void *b)
 	return x->process < y->process ? -1 : x->process > y->process;
 }
 
-static bool works_with(const struct trace_use *use, uint16_t device)
+static bool has_bit(const uint64_t bits[4], uint16_t device)
 {
-	return device < 256 && use->devices[device / 64] >> device % 64 & 1;
+	return device < 256 && bits[device / 64] >> device % 64 & 1;
+}
+
+/* timed: only those of which GPU times are recorded. */
+static bool works_with(const struct trace_use *use, uint16_t device, bool timed)
+{
+	return has_bit(use->timed, device) || (!timed && has_bit(use->devices, device));
 }
 
 /* Processes that work with the same GPU of a host. */
-static void unite_by_gpu(struct groups *g, const struct trace_set *set)
+static void unite_by_gpu(struct groups *g, const struct trace_set *set, bool timed)
 {
 	struct used_gpu *all = NULL;
 	size_t i, j, n = 0;
@@ -67,7 +73,7 @@ static void unite_by_gpu(struct groups *g, const struct trace_set *set)
 		const struct trace *trace = set->traces[i];
 
 		for (j = 0; j < trace->use.n_gpus; j++) {
-			if (!works_with(&trace->use, trace->use.gpus[j].device))
+			if (!works_with(&trace->use, trace->use.gpus[j].device, timed))
 				continue;
 			all = grow(all, n, sizeof(*all));
 			all[n++] = (struct used_gpu){(uint64_t)trace->host->index << 32 |
@@ -97,12 +103,6 @@ static void unite_those(struct groups *g, const struct trace_set *set,
 	}
 }
 
-/* Operations of all GPUs are put in one order. */
-static bool has_gpu_times(const struct trace *trace)
-{
-	return trace->has_gpu_times;
-}
-
 /* Which one a process had to wait for, others tell. */
 static bool has_mps(const struct trace *trace)
 {
@@ -119,11 +119,15 @@ void groups_by_use(struct groups *g, const struct trace_set *set)
 {
 	size_t i;
 
-	unite_by_gpu(g, set);
-	unite_those(g, set, has_gpu_times);
+	unite_by_gpu(g, set, false);
 	for (i = 0; i < set->n_traces; i++)
 		if (has_mps(set->traces[i]))
 			break;
 	if (i < set->n_traces)
 		unite_those(g, set, is_any);
+}
+
+void groups_by_gpu_times(struct groups *g, const struct trace_set *set)
+{
+	unite_by_gpu(g, set, true);
 }

@@ -21,4 +21,7 @@ uint32_t groups_find(struct groups *g, uint32_t a);
 /* Unites what the first reading has seen to belong together (struct trace_use). */
 void groups_by_use(struct groups *g, const struct trace_set *set);
 
+/* Those of which GPU times of the same GPU are recorded: that has been read to the end. */
+void groups_by_gpu_times(struct groups *g, const struct trace_set *set);
+
 #endif

@@ -16,6 +16,9 @@ struct reading_moment {
 	uint32_t stream; /* its index + 1; 0: before all records of that time */
 };
 
+/* What is done when all records of a time have been looked at, and before the next one is: MOMENT_BEHIND and a number. */
+#define MOMENT_BEHIND 0x80000000u
+
 struct reading_place {
 	const struct record *record; /* the one in hand; NULL: none */
 	struct reading_moment moment; /* where there is no record in hand */

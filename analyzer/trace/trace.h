@@ -62,6 +62,7 @@ struct folder {
 struct trace_use {
 	uint64_t devices
 		[4]; /* a bit for each GPU that it handed something to, or may have waited for */
+	uint64_t timed[4]; /* likewise: of which GPU times are recorded */
 	struct trace_gpu {
 		uint16_t device;
 		uint32_t uuid; /* a hash of it */

@@ -41,6 +41,12 @@ cp -r processes/process_000000 functions unnamed
 same_all unnamed several
 "$gentrace" gpu 6000 30 gpu || fail gentrace
 same_all gpu none # one process
+mkdir timed
+for i in 1 2 3; do
+	"$gentrace" timed/$i 6000 $((20 + 7 * i)) gpu || fail gentrace
+	"$here/other_process.py" timed/$i $((300 + i)) $((0x77770000 + i))
+done
+same_all timed several
 
 # ---- recorded ----
 
@@ -58,7 +64,15 @@ record 3 syncs &
 wait
 [ -e .failed ] && exit 1
 same_all recorded several
-timeout 100 "$here/../sim/with-sim" "$build/cudaspy" run --no-report -o ranks -- "$build/testapps/ranks" >/dev/null 2>&1 || fail "ranks"
+# GPU times, of which two processes share one GPU.
+for i in 0 1 1; do
+	SPYSIM_GPUS=4 CUDA_VISIBLE_DEVICES=$i timeout 100 "$here/../sim/with-sim" "$build/cudaspy" run --gpu --no-report -o exact -- \
+		"$build/testapps/starved" >/dev/null 2>&1 || fail "starved --gpu" &
+done
+wait
+[ -e .failed ] && exit 1
+same_all exact several
+timeout 100 "$here/../sim/with-sim" "$build/cudaspy" run --no-report --gpu -o ranks -- "$build/testapps/ranks" >/dev/null 2>&1 || fail "ranks"
 same_all ranks several
 cp -r ranks all
 cp -r recorded/* all
