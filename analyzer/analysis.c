@@ -60,17 +60,47 @@ static void tell_progress(const struct analysis *a, uint64_t records, uint64_t b
 			(unsigned long long)(records / 1000000));
 }
 
+/* What was to be said while records were read: by then all users and folders are known that are not to be named. */
+struct kept_warnings {
+	char **texts;
+	size_t n;
+};
+
+static void keep_warning(void *data, char *text)
+{
+	struct kept_warnings *kept = data;
+
+	kept->texts = grow(kept->texts, kept->n, sizeof(char *));
+	kept->texts[kept->n++] = text;
+}
+
+static void print_kept(struct kept_warnings *kept)
+{
+	size_t i;
+
+	for (i = 0; i < kept->n; i++) {
+		warn("%s", kept->texts[i]);
+		free(kept->texts[i]);
+	}
+	free(kept->texts);
+}
+
 /* The main reading, record by record in the order of time. */
 static void read_all(struct analysis *a)
 {
 	uint64_t begun_ns = now_ns();
+	struct kept_warnings kept = {0};
 	struct reading r;
 
+	if (redact_is_on())
+		warn_divert(keep_warning, &kept);
 	reading_begin(&r, a, jobs_now() - 1);
 	while (reading_go_on(&r, PROGRESS_RECORDS))
 		tell_progress(a, r.records, begun_ns, false);
 	tell_progress(a, r.records, begun_ns, true);
 	reading_end(&r);
+	warn_divert(NULL, NULL);
+	print_kept(&kept);
 }
 
 /* What the options limit the analysis to. */
@@ -139,11 +169,11 @@ static void tell_of_parts(const struct analysis *whole, uint64_t records)
 	tell_progress(whole, records, parts_begun_ns, false);
 }
 
-/* Listeners are shown what happens in the order of time; places of the program and what is to be redacted are looked up
- * in tables that are filled meanwhile. */
+/* Listeners are shown what happens in the order of time; places of the program are looked up in a table that is filled
+ * meanwhile. */
 static bool may_be_parts(const struct trace_set *set, const struct analysis_options *options)
 {
-	if (jobs_now() < 2 || set->n_traces < 2 || redact_is_on())
+	if (jobs_now() < 2 || set->n_traces < 2)
 		return false;
 	return !options || (!options->listener && (!options->subject || !options->subject->place));
 }

@@ -2,6 +2,7 @@
  * analyzer/base/redact.c: texts without paths and users' names. Called where paths enter (traces, the model, symbols),
  * and where texts leave (reports, timelines, exports, warnings).
  */
+#include <pthread.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -20,8 +21,12 @@ struct relative {
 	char path[];
 };
 
+/* Several threads read traces, and tell what they find. Texts leave when they have ended. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 static struct {
-	bool on;
+	bool on; /* since before there were several threads */
+	bool full; /* more was told than there is room for: the first ones are kept */
 	char *users[USERS_MOST];
 	size_t n_users;
 	char *odd
@@ -51,20 +56,34 @@ static bool is_nobodys(const char *name)
 	return strlen(name) < 2 || !name[strspn(name, "0123456789")];
 }
 
+/* The longest first; in whatever order they are told. */
+static bool goes_before(const char *text, const char *other)
+{
+	size_t length = strlen(text), of_other = strlen(other);
+
+	return length != of_other ? length > of_other : strcmp(text, other) < 0;
+}
+
 static void learn_user(const char *name, size_t length)
 {
 	char *copy;
 	size_t i;
 
-	if (known.n_users == USERS_MOST)
-		return;
 	copy = xstrndup(name, length);
 	for (i = 0; i < known.n_users && strcmp(known.users[i], copy) != 0; i++)
 		;
-	if (i < known.n_users || is_nobodys(copy))
+	if (i < known.n_users || is_nobodys(copy)) {
 		free(copy);
-	else
-		known.users[known.n_users++] = copy;
+		return;
+	}
+	if (known.n_users == USERS_MOST) {
+		known.full = true;
+		free(copy);
+		return;
+	}
+	for (i = known.n_users++; i && goes_before(copy, known.users[i - 1]); i--)
+		known.users[i] = known.users[i - 1];
+	known.users[i] = copy;
 }
 
 /* Those whose homes the path leads through; `end` is behind it. */
@@ -105,11 +124,12 @@ static void learn_odd(char *dir)
 
 	for (i = 0; i < known.n_odd && strcmp(known.odd[i], dir) != 0; i++)
 		;
+	known.full |= i == ODD_MOST;
 	if (i < known.n_odd || known.n_odd == ODD_MOST) {
 		free(dir);
 		return;
 	}
-	for (i = known.n_odd++; i && strlen(known.odd[i - 1]) < strlen(dir); i--)
+	for (i = known.n_odd++; i && goes_before(dir, known.odd[i - 1]); i--)
 		known.odd[i] = known.odd[i - 1];
 	known.odd[i] = dir;
 }
@@ -126,19 +146,22 @@ static void learn_relative(const char *dir, size_t length)
 {
 	struct relative *new;
 
-	if (HASH_COUNT(known.relative) >= RELATIVE_MOST || find_relative(dir, length))
+	if (find_relative(dir, length))
+		return;
+	known.full |= HASH_COUNT(known.relative) >= RELATIVE_MOST;
+	if (HASH_COUNT(known.relative) >= RELATIVE_MOST)
 		return;
 	new = xcalloc(1, sizeof(*new) + length + 1);
 	memcpy(new->path, dir, length);
 	HASH_ADD_KEYPTR(hh, known.relative, new->path, (unsigned int)length, new);
 }
 
-void redact_directory(const char *path)
+static void learn_directory(const char *path)
 {
 	size_t length = path ? strlen(path) : 0;
 	char *dir;
 
-	if (!known.on || !length)
+	if (!length)
 		return;
 	learn_users(path, path + length);
 	while (length && path[length - 1] == '/')
@@ -160,10 +183,26 @@ void redact_path(const char *path)
 
 	if (!slash)
 		return;
-	learn_users(path, path + strlen(path));
 	dir = xstrndup(path, (size_t)(slash - path));
-	redact_directory(dir);
+	pthread_mutex_lock(&lock);
+	learn_users(path, path + strlen(path));
+	learn_directory(dir);
+	pthread_mutex_unlock(&lock);
 	free(dir);
+}
+
+void redact_directory(const char *path)
+{
+	if (!known.on)
+		return;
+	pthread_mutex_lock(&lock);
+	learn_directory(path);
+	pthread_mutex_unlock(&lock);
+}
+
+bool redact_is_full(void)
+{
+	return known.full;
 }
 
 void redact_begin(void)

@@ -18,6 +18,9 @@
 void redact_begin(void);
 bool redact_is_on(void);
 
+/* More was told than is kept, so that what is kept depends on the order. */
+bool redact_is_full(void);
+
 /* What was told is forgotten; off. */
 void redact_end(void);
 

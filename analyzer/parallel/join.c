@@ -2,6 +2,7 @@
  * analyzer/parallel/join.c: the parts of a set become one analysis. Called by jobs.c when all have been read.
  */
 #include <stdlib.h>
+#include "base/redact.h"
 #include "parts.h"
 
 /* ---- the order in which things came up -------------------------------------------------------- */
@@ -135,6 +136,8 @@ static void print_warnings(const struct parts *p)
 
 bool parts_join(struct parts *p)
 {
+	if (redact_is_full())
+		parts_refuse(p, "more users or folders than --redact keeps");
 	if (p->refused || !join_model(p))
 		return false;
 	join_stats(p);

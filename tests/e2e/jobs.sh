@@ -30,6 +30,7 @@ same_all() {
 	esac
 	[ "$is" = "$parts" ] || fail "$traces: not read in '$parts' part(s): $(cat more.parts)"
 	compare report "$traces" -v -n
+	compare report "$traces" --redact
 	compare report "$traces" --from=20% --to=80%
 	compare report "$traces" --format=sarif --fail-on=any
 	compare info "$traces"
