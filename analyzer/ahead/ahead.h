@@ -126,6 +126,24 @@ static inline bool ahead_next(struct ahead *a)
 	return true;
 }
 
+/* The streams of the next records, as far as they lie in the same block and nothing is between them. Returns how many. */
+static inline size_t ahead_coming(const struct ahead *a, uint32_t *streams, size_t most)
+{
+	const uint8_t *at = a->at;
+	size_t n;
+
+	__builtin_prefetch(at + 512);
+	for (n = 0; n < most && at != a->end; n++) {
+		const struct ahead_item *item = (const struct ahead_item *)(const void *)at;
+
+		if (item->kind != AHEAD_RECORD)
+			break;
+		streams[n] = item->stream;
+		at += item->bytes;
+	}
+	return n;
+}
+
 /* For ahead_peek: the item may be in the next block, or be one of those left. */
 const struct ahead_item *ahead_peek_slow(struct ahead *a);
 

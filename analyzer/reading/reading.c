@@ -296,6 +296,28 @@ static __always_inline uint64_t read_record(struct reading *r, struct ahead *ahe
 	return records;
 }
 
+/* With many threads, what is known of each is more than the cache has room for: what the next records need is fetched while
+ * this one is looked at. */
+static inline void fetch_next(const struct reading *r, const struct ahead *ahead)
+{
+	uint32_t streams[2];
+	size_t n = ahead_coming(ahead, streams, ARRAY_SIZE(streams));
+	const struct thread_account *c;
+
+	if (n < ARRAY_SIZE(streams))
+		return;
+	c = r->paths[streams[1]].account;
+	__builtin_prefetch(c, 1);
+	__builtin_prefetch(&r->a->set->streams[streams[1]]->called_ns, 1);
+	c = r->paths[streams[0]].account;
+	if (!c)
+		return;
+	__builtin_prefetch(&c->functions);
+	__builtin_prefetch(&c->recent_ops, 1);
+	__builtin_prefetch(c->stream, 1);
+	__builtin_prefetch(completed_call_at(&c->ring, c->ring.n), 1);
+}
+
 bool reading_go_on(struct reading *r, uint64_t most)
 {
 	struct ahead *ahead = r->ahead;
@@ -307,6 +329,7 @@ bool reading_go_on(struct reading *r, uint64_t most)
 		reading_place.record = &r->record;
 	while (records < until && ahead && ahead_next(ahead)) {
 		reading_place.record = &r->record;
+		fetch_next(r, ahead);
 		records += read_record(r, ahead);
 	}
 	while (records < until && !ahead && merge_next(&r->merge, &r->record)) {
