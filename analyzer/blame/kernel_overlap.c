@@ -225,12 +225,12 @@ static void charge(struct accounting *a, struct thread_account *account,
 		   const struct completed_call *f, const struct request *r, double ns)
 {
 	union blame_key key = {.waiter = number_of(&a->kernel_overlap, account),
-				.waiter_fn = f->fn,
-				.waiter_device = f->device,
-				.holder = number_of(&a->kernel_overlap, r->account),
-				.holder_fn = r->fn,
-				.holder_device = r->device,
-				.inferred = true};
+			       .waiter_fn = f->fn,
+			       .waiter_device = f->device,
+			       .holder = number_of(&a->kernel_overlap, r->account),
+			       .holder_fn = r->fn,
+			       .holder_device = r->device,
+			       .inferred = true};
 	struct blame_edge *edge;
 
 	if (unlikely(a->kernel_overlap.edges.n >= PAIRS_MOST)) {

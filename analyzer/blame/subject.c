@@ -21,8 +21,7 @@ bool subject_is_lock(const struct subject *s, const struct lock *lock)
 	return lock->key.address == s->lock.address && lock->key.process == s->lock.process;
 }
 
-bool subject_has_edge(const struct accounting *a, const struct subject *s,
-		      const union blame_key *k)
+bool subject_has_edge(const struct accounting *a, const struct subject *s, const union blame_key *k)
 {
 	switch (s->kind) {
 	case SUBJECT_THREAD:

@@ -242,6 +242,8 @@ void reading_begin(struct reading *r, struct analysis *a, unsigned int helpers)
 		exact_begin(&a->idle);
 	if (helpers)
 		begin_ahead(r);
+	if (helpers > 1 && a->accounted)
+		blame_begin_sums(&a->accounts.blame);
 }
 
 /* What the accounting and those behind it have to see. */
@@ -342,6 +344,8 @@ bool reading_go_on(struct reading *r, uint64_t most)
 
 void reading_give_up(struct reading *r)
 {
+	if (r->a->accounted)
+		blame_end_sums(&r->a->accounts, true);
 	ahead_end(r->ahead);
 	r->ahead = NULL;
 	merge_release(&r->merge);
@@ -360,6 +364,8 @@ void reading_end(struct reading *r)
 		exact_go_on(&a->idle, UINT64_MAX);
 	for (i = 0; i < a->set->n_streams; i++)
 		fast_path_close(&r->paths[i], &a->stats);
+	if (a->accounted)
+		blame_end_sums(&a->accounts, false);
 	if (r->ahead)
 		ahead_add_calls(r->ahead, &a->stats);
 	reading_give_up(r);
