@@ -163,6 +163,56 @@ static void op(struct tw_trace *w, unsigned int slot, uint64_t time, uint64_t du
 	tw_record(w, slot, &op, sizeof(op));
 }
 
+/* A call inside another one: in either form, one in many fails, and fewer may start CUDA up. */
+static void inner_call(struct tw_trace *w, unsigned int slot, uint64_t time, uint64_t duration)
+{
+	struct spy_rec_inner inner = {.time = time,
+				      .event = SPY_EV_INNER,
+				      .fn = SPY_FN_cuLaunchKernel,
+				      .duration = (uint32_t)duration};
+	struct spy_rec_head nested = head(time, SPY_EV_NESTED, SPY_FN_cuMemAlloc_v2, duration);
+
+	if (random_below(2)) {
+		tw_record(w, slot, &inner, sizeof(inner));
+		return;
+	}
+	nested.depth = 1;
+	if (!random_below(50))
+		nested.result = 2;
+	if (!random_below(500))
+		nested.fn = SPY_FN_cuInit;
+	tw_record(w, slot, &nested, sizeof(nested));
+}
+
+/* One thread's next call and those inside it; it takes long once in a while, and no record says why. Returns how many
+ * records. */
+static uint64_t nesting_call(struct tw_trace *w, unsigned int slot, uint64_t *time)
+{
+	uint64_t n = random_below(random_below(100) ? 8 : 4000), i, begin = *time += 500;
+
+	if (!random_below(300))
+		*time += 5000000 + random_below(3000000);
+	for (i = 0; i < n; i++)
+		inner_call(w, slot, *time += 300 + random_below(1500), 200);
+	*time += 400;
+	op(w, slot, *time, *time - begin,
+	   &(struct spy_rec_op){.head.fn = SPY_FN_cudaEventCreate, .caller = 0x405000});
+	return n + 1;
+}
+
+/* Calls inside others, many of them; at the same time in all threads. */
+static void shape_nested(struct tw_trace *w, uint64_t records, uint64_t n)
+{
+	uint64_t i, time, written;
+
+	for (i = 0; i < n; i++) {
+		time = 1001 + i;
+		begin_thread(w, (unsigned int)i + 1, (uint32_t)(FIRST_TID + 1 + i), time);
+		for (written = 1; written < part(records, n, i);)
+			written += nesting_call(w, (unsigned int)i + 1, &time);
+	}
+}
+
 #define TURN_NS 10000
 
 /* Turn after turn another thread gets a lock: waits, call, gives it back. Three records each. */
@@ -610,6 +660,7 @@ static const struct {
 	{"stacks", shape_stacks, false, NULL},      {"sites", shape_sites, false, NULL},
 	{"functions", shape_functions, true, NULL}, {"processes", NULL, false, work_alone},
 	{"ranks", NULL, false, work_as_rank},       {"gpu", shape_gpu, false, NULL},
+	{"nested", shape_nested, true, NULL},
 };
 #define N_SHAPES (sizeof(SHAPES) / sizeof(SHAPES[0]))
 

@@ -48,6 +48,78 @@ for i in 1 2 3; do
 done
 same_all timed several
 
+# ---- one process: a thread reads ahead, another one adds up waits ----
+
+"$gentrace" nested 30000 5 nested || fail gentrace # of some calls, those inside them are left for later
+same_all nested none
+"$gentrace" contended 9000 8 waiters || fail gentrace
+same_all contended none
+"$gentrace" crowd 3000 300 waiters || fail gentrace # more pairs than are told apart
+same_all crowd none
+"$gentrace" loop 30000 70 loop || fail gentrace
+same_all loop none
+compare report nested --format=html
+compare export nested --format=chrome -o -
+compare dump contended
+compare report loop --from=30% --to=60% --format=json
+
+# One process is larger than all others: the threads that have no part of their own help to read it.
+mkdir uneven
+cp -r processes/process_00000[0-2] uneven
+cp -r nested uneven
+same_all uneven several
+
+# Where there can be no thread, all is read by one.
+alone() {
+	if [ "$(id -u)" = 0 ]; then
+		setpriv --reuid=60001 --regid=60001 --clear-groups prlimit --nproc=0 "$@"
+	else
+		prlimit --nproc=0 "$@"
+	fi
+}
+chmod -R go+rX "$tmp"
+if alone "$tool" --version >alone.out 2>&1; then
+	for set in nested contended processes; do
+		"$tool" report --jobs=1 --format=json "$set" >one.out 2>one.err
+		alone "$tool" report --jobs=4 --format=json "$set" >more.out 2>more.err || fail "$set: without threads: $(cat more.err)"
+		cmp one.out more.out || fail "$set: not the same where there can be no threads"
+		cmp one.err more.err || fail "$set: other warnings where there can be no threads"
+	done
+else
+	without "a limit of threads: $(head -n 1 alone.out)"
+fi
+
+# ---- given up, and read again as a whole ----
+
+# Each of two processes makes other requests to the kernel module: of all together there are more than are told apart.
+mkdir requests
+for i in 0 1; do
+	"$gentrace" requests/$i 1500 2 waiters || fail gentrace
+	sed -i "s/pid = 100;/pid = $((300 + i));/; s/uuid = \"[0-9a-f]\{8\}/uuid = \"$(printf %08x $((i + 90)))/" requests/$i/metadata
+	python3 - requests/$i "$i" <<'P'
+import glob, re, struct, sys
+uuid = bytes.fromhex(re.search(r'uuid = "([^"]+)"', open(sys.argv[1] + "/metadata").read()).group(1).replace("-", ""))
+WAIT, IOCTL = 14, 7
+n = 0
+for path in sorted(glob.glob(sys.argv[1] + "/stream_*")):
+    data = bytearray(open(path, "rb").read())
+    at = data.find(struct.pack("<I", 0xc1fc1fc1))
+    while at >= 0:
+        data[at + 4:at + 20] = uuid
+        at = data.find(struct.pack("<I", 0xc1fc1fc1), at + 20)
+    # Waits have their type behind 8 bytes of time; one is known by the lock's address 0x7f0000001000.
+    for found in re.finditer(re.escape(struct.pack("<Q", 0x7f0000001000)), bytes(data)):
+        begin = found.start() - 24
+        if struct.unpack_from("<H", data, begin + 8)[0] == WAIT:
+            data[begin + 10] = IOCTL
+            struct.pack_into("<Q", data, begin + 24, 0xc0000000 + 1000 * int(sys.argv[2]) + n % 200)
+            n += 1
+    open(path, "wb").write(data)
+assert n > 200, n
+P
+done
+same_all requests given_up
+
 # ---- recorded ----
 
 [ -e "$build/sim/lib/libcuda.so.1" ] || { without "recordings: no simulator"; exit 0; }
