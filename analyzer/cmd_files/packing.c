@@ -10,21 +10,12 @@
 
 /* ---- which are finished ----------------------------------------------------------------------- */
 
-/* By the board that a process maps: also of one that has another number here, or whose number was given anew. */
 static bool is_mapped(const struct trace *trace)
 {
 	char *path = xasprintf("%s/.board", trace->dir);
-	struct recorded_list list;
 	struct stat st;
-	bool yes = false;
-	size_t i;
+	bool yes = !stat(path, &st) && recorded_has(st.st_ino);
 
-	if (!stat(path, &st)) {
-		recorded_find(&list);
-		for (i = 0; i < list.n; i++)
-			yes |= list.all[i].board_inode == st.st_ino;
-		recorded_release(&list);
-	}
 	free(path);
 	return yes;
 }

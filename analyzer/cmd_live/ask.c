@@ -16,6 +16,7 @@
 #include "ask.h"
 #include "cmd/command.h"
 #include "live_options.h"
+#include "live/processes.h"
 
 #define ANSWER_MS 3000 /* for all together */
 #define BEFORE_MS 1000 /* for a request before, that has not been followed */
@@ -31,7 +32,7 @@ struct asked {
 struct asked_list {
 	const char *verb;
 	struct asked *all;
-	size_t n, failed;
+	size_t n, failed, gone;
 };
 
 static void sleep_ms(long ms)
@@ -165,11 +166,34 @@ static const char *state_of(const struct spy_board *board)
 	return board->dormant ? "dormant" : "recording";
 }
 
+/* The name that a finished part has: its folder's with a number. NULL: it has another one, for that was taken. */
+static char *finished_name(const char *dir, uint32_t part)
+{
+	static const char suffix[] = ".cudaspy";
+	size_t length = strlen(dir), stem;
+	char *path, *other;
+	bool is;
+
+	while (length > 1 && dir[length - 1] == '/')
+		length--;
+	stem = length - (sizeof(suffix) - 1);
+	if (length < sizeof(suffix) || strncmp(dir + stem, suffix, sizeof(suffix) - 1) != 0)
+		return NULL;
+	path = xasprintf("%.*s.%04u%s", (int)stem, dir, part, suffix);
+	other = xasprintf("%.*s.%04u-2%s", (int)stem, dir, part, suffix);
+	is = access(path, F_OK) == 0 && access(other, F_OK) != 0;
+	free(other);
+	if (is)
+		return path;
+	free(path);
+	return NULL;
+}
+
 /* Ends a part? What came of it stands behind the answer. */
 static void conclude_rotation(struct asked_list *list, const struct asked *a)
 {
-	const char *suffix = strstr(a->dir, ".cudaspy");
 	uint32_t error, part;
+	char *name;
 	int ms;
 
 	for (ms = 0;
@@ -181,11 +205,26 @@ static void conclude_rotation(struct asked_list *list, const struct asked *a)
 	if (error) {
 		warn("%s: %s: the part goes on: %s", list->verb, a->dir, strerror((int)error));
 		list->failed++;
-	} else {
-		printf("%s: part %u is finished: %.*s.%04u%s\n", a->dir, part - 1,
-		       suffix ? (int)(suffix - a->dir) : (int)strlen(a->dir), a->dir, part - 1,
-		       suffix ?: "");
+		return;
 	}
+	name = finished_name(a->dir, part - 1);
+	printf("%s: part %u is finished%s%s\n", a->dir, part - 1, name ? ": " : "", name ?: "");
+	free(name);
+}
+
+/* Nobody has followed. */
+static void conclude_unanswered(struct asked_list *list, const struct asked *a)
+{
+	struct stat status;
+
+	if (fstat(a->fd, &status) || recorded_has(status.st_ino)) {
+		printf("%s: asked; follows at its next CUDA call\n", a->dir);
+		return;
+	}
+	printf("%s: asked; no process of yours on this host records into it: it was killed, or "
+	       "runs elsewhere\n",
+	       a->dir);
+	list->gone++;
 }
 
 /* Says what became of it. */
@@ -200,7 +239,7 @@ static void conclude(struct asked_list *list, const struct asking *asking)
 		for (; ms < ANSWER_MS && !is_answered(a->board, a->request); ms += 5)
 			sleep_ms(5);
 		if (!is_answered(a->board, a->request))
-			printf("%s: asked; follows at its next CUDA call\n", a->dir);
+			conclude_unanswered(list, a);
 		else if (asking->wanted == SPY_WANTED_ROTATE)
 			conclude_rotation(list, a);
 		else if (asking->wanted == SPY_WANTED_MARK)
@@ -239,6 +278,6 @@ int ask_all(const char *verb, const struct asking *asking, char **words, size_t 
 	conclude(&list, asking);
 	live_targets_release(&targets);
 	warnings_flush();
-	return i && !list.failed && !fflush(stdout) && !ferror(stdout) ? STATUS_FINE
-								       : STATUS_NOTHING;
+	return i > list.gone && !list.failed && !fflush(stdout) && !ferror(stdout) ? STATUS_FINE
+										   : STATUS_NOTHING;
 }

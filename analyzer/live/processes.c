@@ -212,6 +212,19 @@ void recorded_release(struct recorded_list *list)
 	*list = (struct recorded_list){0};
 }
 
+bool recorded_has(uint64_t board_inode)
+{
+	struct recorded_list list;
+	bool has = false;
+	size_t i;
+
+	recorded_find(&list);
+	for (i = 0; i < list.n; i++)
+		has |= list.all[i].board_inode == board_inode;
+	recorded_release(&list);
+	return has;
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 static bool has_task(pid_t pid, long tid)

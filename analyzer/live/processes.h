@@ -33,6 +33,9 @@ bool recorded_find_one(struct recorded_list *list, pid_t pid);
 
 void recorded_release(struct recorded_list *list);
 
+/* Does one of them map the board with that inode? Also one that has another number here, or whose number was given anew. */
+bool recorded_has(uint64_t board_inode);
+
 /* What the system says of a thread. */
 struct os_thread {
 	char name[16]; /* empty: unknown */
