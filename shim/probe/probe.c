@@ -148,6 +148,11 @@ static inline void note_acquired(const void *lock, uint64_t before)
 
 /* ---- locks that are tried first ------------------------------------------------------------- */
 
+/*
+ * Three functions inside a call, because a launch takes some eight locks: inside_ for one that is free and has no waiters, as
+ * nearly all of them, with one register to keep; rare_ for others; wait_ where it was not to be had.
+ */
+
 static inline bool clock_known(clockid_t clock)
 {
 	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
@@ -221,10 +226,19 @@ static inline bool is_held(const pthread_mutex_t *lock)
 			     (.kind = SPY_WAIT_MUTEX, .object = (uintptr_t)l, .holder = owner), \
 			     real.name args, .flags = not_had(result) ? SPY_WAIT_FAILED : 0) \
 	} \
-	static int inside_##name params \
+	static __attribute__((noinline)) int wait_##name params \
+	{ \
+		struct spy_wait wait; \
+		int result; \
+\
+		begin_mutex(&wait, l); \
+		result = real.name args; \
+		spy_wait_end(&wait, not_had(result)); \
+		return result; \
+	} \
+	static __attribute__((noinline)) int rare_##name params \
 	{ \
 		uint64_t before = before_try(l); \
-		struct spy_wait wait; \
 		int result; \
 \
 		if (unlikely(!(tried))) \
@@ -233,14 +247,19 @@ static inline bool is_held(const pthread_mutex_t *lock)
 			result = is_held(l) ? EBUSY : real.name args; \
 		else \
 			result = real.pthread_mutex_trylock(l); \
-		if (likely(result != EBUSY)) { \
-			note_mutex_acquired(l, result, before); \
-			return result; \
-		} \
-		begin_mutex(&wait, l); \
-		result = real.name args; \
-		spy_wait_end(&wait, not_had(result)); \
+		if (unlikely(result == EBUSY)) \
+			return wait_##name args; \
+		note_mutex_acquired(l, result, before); \
 		return result; \
+	} \
+	static int inside_##name params \
+	{ \
+		int result; \
+\
+		if (unlikely(spy_waiters_likely(l) || !(tried) || is_robust(l))) \
+			return rare_##name args; \
+		result = real.pthread_mutex_trylock(l); \
+		return likely(result != EBUSY) ? result : wait_##name args; \
 	}
 
 MUTEX(pthread_mutex_lock, true, (pthread_mutex_t * l), (l))
@@ -319,25 +338,45 @@ static void begin_rwlock(struct spy_wait *wait, enum spy_wait_kind kind, pthread
 		WAIT_OUTSIDE(int, (.kind = kind_, .object = (uintptr_t)l, .holder = owner), \
 			     real.name args, .flags = result ? SPY_WAIT_FAILED : 0) \
 	} \
-	static int inside_##name params \
+	static __attribute__((noinline)) int wait_##name params \
+	{ \
+		struct spy_wait wait; \
+		int result; \
+\
+		begin_rwlock(&wait, kind_, l); \
+		result = real.name args; \
+		spy_wait_end(&wait, result); \
+		if (kind_ == SPY_WAIT_READ && !result) \
+			spy_hold_add(spy_self, l); \
+		return result; \
+	} \
+	static __attribute__((noinline)) int rare_##name params \
 	{ \
 		uint64_t before = before_try(l); \
-		struct spy_wait wait; \
 		int result; \
 \
 		if (unlikely(!(tried))) \
 			return real.name args; \
 		result = real.try(l); \
-		if (likely(!result)) { \
-			note_acquired(l, before); \
-		} else if (result == EBUSY) { \
-			begin_rwlock(&wait, kind_, l); \
-			result = real.name args; \
-			spy_wait_end(&wait, result); \
-		} \
-		if (kind_ == SPY_WAIT_READ && !result) \
+		if (result) \
+			return result == EBUSY ? wait_##name args : result; \
+		note_acquired(l, before); \
+		if (kind_ == SPY_WAIT_READ) \
 			spy_hold_add(spy_self, l); \
-		return result; \
+		return 0; \
+	} \
+	static int inside_##name params \
+	{ \
+		int result; \
+\
+		if (unlikely(spy_waiters_likely(l) || !(tried))) \
+			return rare_##name args; \
+		result = real.try(l); \
+		if (unlikely(result)) \
+			return result == EBUSY ? wait_##name args : result; \
+		if (kind_ == SPY_WAIT_READ) \
+			spy_hold_add(spy_self, l); \
+		return 0; \
 	}
 #define RDLOCK(name, tried, params, args) \
 	RWLOCK(name, tried, pthread_rwlock_tryrdlock, SPY_WAIT_READ, params, args)
