@@ -246,6 +246,7 @@ void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *
 	wait->thread = thread;
 	if (!thread)
 		return;
+	wait->call = thread->calls[thread->depth - 1].frame;
 	wait->kind = (uint8_t)kind;
 	wait->object = (uintptr_t)object;
 	wait->flags = (uint8_t)flags;
@@ -312,6 +313,17 @@ static void write_wait(struct spy_thread *thread, const struct spy_wait *wait, u
 	spy_thread_publish(thread, now, sizeof(*record));
 }
 
+/* Is the thread inside the same call as when it began to wait? Less than spy_caller asks, for it may have the lock. Then its
+ * work begins, before the look at the clock: a signal handler's records must not come between. */
+static bool still_waits(const struct spy_wait *wait)
+{
+	struct spy_thread *thread = wait->thread;
+
+	return thread == spy_self && spy_probing && !thread->reentry_frame && thread->depth &&
+	       thread->calls[thread->depth - 1].frame == wait->call &&
+	       spy_thread_try_work(thread, __builtin_frame_address(0));
+}
+
 void spy_wait_end(struct spy_wait *wait, bool failed)
 {
 	struct spy_thread *thread = wait->thread;
@@ -322,9 +334,7 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 		return;
 	if (failed && lock && thread->waiting == spy_waiters_of((const void *)wait->object))
 		spy_waiters_leave(thread);
-	/* Before the look at the clock: a signal handler's records must not come between. */
-	if (thread != spy_caller(__builtin_frame_address(0)) ||
-	    !spy_thread_try_work(thread, __builtin_frame_address(0)))
+	if (!still_waits(wait))
 		return;
 	now = spy_clock();
 	__atomic_store_n(&thread->page->wait_kind, 0, __ATOMIC_RELAXED);

@@ -10,6 +10,7 @@
 /* A wait in progress, on the stack of the thread that waits. */
 struct spy_wait {
 	struct spy_thread *thread; /* NULL: not to be recorded */
+	uintptr_t call; /* the one that waits: where its frame lies */
 	uint64_t start;
 	uint64_t object;
 	uint64_t holder_since, holder_stream;
