@@ -57,8 +57,9 @@ static uint64_t rest_from(uint64_t handoffs, uint64_t took)
 {
 	uint64_t at_pace = (handoffs < BURST_MOST ? handoffs : BURST_MOST) * pace;
 	uint64_t longer = handoffs * pace / (took + 1);
+	uint64_t rest = BURST * pace * (longer < LONGER_MOST ? longer : LONGER_MOST);
 
-	return at_pace * (longer < LONGER_MOST ? longer : LONGER_MOST);
+	return rest > at_pace ? rest : at_pace;
 }
 
 /* Until when a lock is to rest behind a burst that came too fast; 0: it did not, or is not over. */
