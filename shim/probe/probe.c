@@ -4,7 +4,7 @@
  * in threads without CUDA calls. Hence no sanitizer in this file, and nothing here but the branch,
  * the attempt and the call. What a wait becomes is decided by wait.c.
  *
- * Locks are tried first. What trylock answers other than EBUSY is the answer of lock, too: a
+ * Locks are tried first, or looked at. What trylock answers other than EBUSY is the answer of lock, too: a
  * recursive lock counts up, one with a priority ceiling says EINVAL. For a lock that its own thread
  * holds trylock says EBUSY, and then the real function finds that out by itself (EDEADLK, or
  * forever). Which clock or time is an error even for a free lock is left to the real function: in
@@ -133,8 +133,9 @@ static inline void note_acquired(const void *lock, uint64_t before)
 
 /* Releases a lock that does not show whether a thread sleeps for it. The clock is read before: a
  * woken thread may have the CPU after it. */
-#define GIVE_BACK(kind, lock, give) \
+#define GIVE_BACK(kind_, lock, give) \
 	{ \
+		enum spy_wait_kind kind = kind_; /* before it is given back */ \
 		uint64_t time; \
 		int result; \
 \
@@ -149,8 +150,10 @@ static inline void note_acquired(const void *lock, uint64_t before)
 /* ---- locks that are tried first ------------------------------------------------------------- */
 
 /*
- * Three functions inside a call, because a launch takes some eight locks: inside_ for one that is free and has no waiters, as
- * nearly all of them, with one register to keep; rare_ for others; wait_ where it was not to be had.
+ * Three functions inside a call, because a launch takes some eight locks: inside_ for one that is free and was not waited for
+ * lately, as nearly all of them; rare_ for others; wait_ where it was not to be had. Of such a mutex it is enough to look: it
+ * is acquired by the real function, to which inside_ jumps. A thread that is overtaken between the look and the call waits
+ * unseen; where that is likely, for the mutex is taken again and again, it has had waiters, and is tried.
  */
 
 static inline bool clock_known(clockid_t clock)
@@ -206,6 +209,12 @@ static inline bool is_held(const pthread_mutex_t *lock)
 	return __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED) & FUTEX_TID_MASK;
 }
 
+/* Of one that protects priorities, always: its word has the ceiling. */
+static inline bool is_taken(const pthread_mutex_t *lock)
+{
+	return __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED);
+}
+
 #define MUTEX(name, tried, params, args) \
 	PROBE_BOTH(int, name, params, args) \
 	static int outside_##name params \
@@ -254,12 +263,9 @@ static inline bool is_held(const pthread_mutex_t *lock)
 	} \
 	static int inside_##name params \
 	{ \
-		int result; \
-\
-		if (unlikely(spy_waiters_likely(l) || !(tried) || is_robust(l))) \
+		if (unlikely(spy_waiters_state(l) != SPY_UNCONTENDED || is_taken(l))) \
 			return rare_##name args; \
-		result = real.pthread_mutex_trylock(l); \
-		return likely(result != EBUSY) ? result : wait_##name args; \
+		return real.name args; \
 	}
 
 MUTEX(pthread_mutex_lock, true, (pthread_mutex_t * l), (l))
@@ -322,6 +328,18 @@ static void begin_rwlock(struct spy_wait *wait, enum spy_wait_kind kind, pthread
 		       lock->__data.__shared ? SPY_WAIT_SHARED : 0);
 }
 
+/* glibc: the lowest bits of the word say that it is a writer's turn, and that there is one (nptl/pthread_rwlock_common.c). */
+#define WRITERS_TURN 1u
+#define WRITER 2u
+
+/* Nobody has it in a way that is in this one's. */
+static inline bool is_open(const pthread_rwlock_t *lock, enum spy_wait_kind kind)
+{
+	unsigned int word = __atomic_load_n(&lock->__data.__readers, __ATOMIC_RELAXED);
+
+	return kind == SPY_WAIT_READ ? !(word & (WRITERS_TURN | WRITER)) : !(word & ~WRITERS_TURN);
+}
+
 #define RWLOCK(name, tried, try, kind_, params, args) \
 	PROBE_BOTH(int, name, params, args) \
 	static int outside_##name params \
@@ -367,16 +385,11 @@ static void begin_rwlock(struct spy_wait *wait, enum spy_wait_kind kind, pthread
 	} \
 	static int inside_##name params \
 	{ \
-		int result; \
-\
-		if (unlikely(spy_waiters_likely(l) || !(tried))) \
+		if (unlikely(spy_waiters_state(l) != SPY_UNCONTENDED || !is_open(l, kind_))) \
 			return rare_##name args; \
-		result = real.try(l); \
-		if (unlikely(result)) \
-			return result == EBUSY ? wait_##name args : result; \
 		if (kind_ == SPY_WAIT_READ) \
 			spy_hold_add(spy_self, l); \
-		return 0; \
+		return real.name args; \
 	}
 #define RDLOCK(name, tried, params, args) \
 	RWLOCK(name, tried, pthread_rwlock_tryrdlock, SPY_WAIT_READ, params, args)
@@ -416,13 +429,17 @@ PROBE(int, pthread_rwlock_trywrlock, (pthread_rwlock_t * lock), (lock))
 	return result;
 }
 
+static __attribute__((noinline)) int give_rwlock_back(pthread_rwlock_t *lock){
+	GIVE_BACK(lock->__data.__cur_writer ? SPY_WAIT_WRITE : SPY_WAIT_READ, lock,
+		  real.pthread_rwlock_unlock(lock))}
+
 PROBE(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock), (lock))
 {
-	bool reader = !lock->__data.__cur_writer;
-
-	if (reader)
+	if (!lock->__data.__cur_writer)
 		spy_hold_remove(spy_self, lock);
-	GIVE_BACK(reader ? SPY_WAIT_READ : SPY_WAIT_WRITE, lock, real.pthread_rwlock_unlock(lock))
+	if (unlikely(spy_waiters_likely(lock)))
+		return give_rwlock_back(lock);
+	return real.pthread_rwlock_unlock(lock);
 }
 
 /* ---- spin locks ----------------------------------------------------------------------------- */

@@ -37,11 +37,11 @@ static void begin_burst(struct spy_waiters *waiting, uint64_t now)
 
 static void begin_following(struct spy_waiters *waiting, uint64_t now)
 {
-	if (__atomic_load_n(contended(waiting), __ATOMIC_SEQ_CST))
+	if (__atomic_load_n(contended(waiting), __ATOMIC_SEQ_CST) == SPY_CONTENDED)
 		return;
 	__atomic_store_n(&waiting->since, now, __ATOMIC_RELAXED);
 	begin_burst(waiting, now);
-	__atomic_store_n(contended(waiting), 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(contended(waiting), SPY_CONTENDED, __ATOMIC_SEQ_CST);
 }
 
 /* Pairs with the look at `spy_contended` before a lock is given back (probe.c). */
@@ -83,22 +83,23 @@ static void rest(struct spy_waiters *waiting, uint64_t until)
 {
 	__atomic_store_n(&waiting->rests_until, until, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&waiting->rests, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(contended(waiting), 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(contended(waiting), SPY_RESTS, __ATOMIC_SEQ_CST);
 }
 
 /* A waiter that begins in between finds the flag set, or is found by the second look. */
 static void calm(struct spy_waiters *waiting)
 {
-	__atomic_store_n(contended(waiting), 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(contended(waiting), SPY_UNCONTENDED, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&waiting->threads, __ATOMIC_SEQ_CST))
-		__atomic_store_n(contended(waiting), 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(contended(waiting), SPY_CONTENDED, __ATOMIC_SEQ_CST);
 }
 
 void spy_waiters_look(struct spy_thread *thread, struct spy_waiters *waiting, uint64_t now)
 {
 	uint64_t since = __atomic_load_n(&waiting->since, __ATOMIC_RELAXED), until;
 
-	if (now - since < CONTENDED_LEAST || !__atomic_load_n(contended(waiting), __ATOMIC_RELAXED))
+	if (now - since < CONTENDED_LEAST ||
+	    __atomic_load_n(contended(waiting), __ATOMIC_RELAXED) != SPY_CONTENDED)
 		return;
 	until = end_of_rest(waiting, now);
 	if (until) {
@@ -153,6 +154,7 @@ void spy_waiters_leave(struct spy_thread *thread)
 void spy_waiters_settle(struct spy_thread *thread, uint64_t now)
 {
 	struct spy_waiters *rested = thread->rested;
+	uint8_t rests = SPY_RESTS;
 
 	spy_waiters_leave_at(thread, now);
 	if (!rested || now < __atomic_load_n(&rested->rests_until, __ATOMIC_RELAXED))
@@ -160,6 +162,9 @@ void spy_waiters_settle(struct spy_thread *thread, uint64_t now)
 	thread->rested = NULL;
 	if (__atomic_load_n(&rested->threads, __ATOMIC_RELAXED))
 		begin_following(rested, now);
+	else
+		__atomic_compare_exchange_n(contended(rested), &rests, SPY_UNCONTENDED, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 void spy_waiters_forget(void)

@@ -18,6 +18,7 @@
 
 /* Do the locks of a bucket have waiters, or did they a short time ago? A byte for each: all acquirers and releasers look
  * at it, so all of them lie in a few cache lines, which change rarely. */
+enum spy_contended { SPY_UNCONTENDED, SPY_CONTENDED, SPY_RESTS /* contended, but not followed */ };
 extern uint8_t spy_contended[SPY_WAITERS_BUCKETS];
 
 /* The first cache line changes rarely; waiters count themselves in another. */
@@ -45,11 +46,16 @@ static inline struct spy_waiters *spy_waiters_of(const void *lock)
 	return &spy_waiters[spy_waiters_bucket(lock)];
 }
 
+static inline enum spy_contended spy_waiters_state(const void *lock)
+{
+	return (enum spy_contended)__atomic_load_n(&spy_contended[spy_waiters_bucket(lock)],
+						   __ATOMIC_RELAXED);
+}
+
+/* Is the lock followed? */
 static inline bool spy_waiters_likely(const void *lock)
 {
-	return __builtin_expect(
-		__atomic_load_n(&spy_contended[spy_waiters_bucket(lock)], __ATOMIC_RELAXED) != 0,
-		0);
+	return __builtin_expect(spy_waiters_state(lock) == SPY_CONTENDED, 0);
 }
 
 /* When a session begins. frequency: cycles a second. all: no lock rests. */
