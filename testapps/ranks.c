@@ -51,7 +51,7 @@ static const struct option_row rows[] = {
 	{"read-every", "N", "steps between reading back the sums and the next time (1)",
 		OPTION_NUMBER, &options.read_every, 1, 1000, NULL},
 	{"straggler", "SPEC", "who is late: RANK:CAUSE[:EVERY[:MS]]; cause: free, load, sync,\n"
-		"                         cpu or kernel; in every EVERYth step (4), by MS (5); or none",
+		"                         cpu, turns or kernel; in every EVERYth step (4), by MS (5); or none",
 		OPTION_TEXT, &options.straggler, 0, 0, NULL},
 	{"overlap", NULL, "the all-reduce beside the second half of the kernels",
 		OPTION_FLAG, &options.overlap, 0, 0, NULL},
@@ -299,6 +299,8 @@ int main(int argc, char **argv)
 	if (straggler.rank >= options.ranks)
 		usage_error("--straggler %s: there are %ld ranks", options.straggler,
 			    options.ranks);
+	straggler.ranks = options.ranks;
+	straggler.steps = options.steps;
 	all.processes = options.ranks;
 	shared_make((int)options.ranks, count());
 	crew_run(&all);

@@ -35,9 +35,10 @@ void shared_leave(void);
 
 struct straggler {
 	int rank; /* -1: none */
-	const char *cause; /* free, load, sync, cpu or kernel */
+	const char *cause; /* free, load, sync, cpu, turns or kernel */
 	long every; /* steps */
 	double ms; /* by how much it is late */
+	long ranks, steps; /* of the job: for turns */
 };
 
 void straggler_read(const char *text,

@@ -5,6 +5,7 @@
  *   load    reads its batch from a pipe that a slow helper thread fills
  *   sync    small kernels, the device synchronised after each
  *   cpu     computes on the CPU before it launches anything
+ *   turns   the same, for two thirds of the run; for the rest another rank does: what hosts do by themselves
  *   kernel  the step's kernels take longer: a slow GPU
  */
 #include "common.h"
@@ -23,7 +24,7 @@ static int requests[2], batches[2]; /* pipes to the helper and back */
 
 void straggler_read(const char *text, struct straggler *straggler)
 {
-	static const char *const causes[] = {"free", "load", "sync", "cpu", "kernel"};
+	static const char *const causes[] = {"free", "load", "sync", "cpu", "turns", "kernel"};
 	char copy[64], *rest = copy, *field;
 	size_t i;
 
@@ -41,7 +42,8 @@ void straggler_read(const char *text, struct straggler *straggler)
 		if (!strcmp(field, causes[i]))
 			straggler->cause = causes[i];
 	if (!straggler->cause)
-		usage_error("--straggler %s: the cause is free, load, sync, cpu or kernel", text);
+		usage_error("--straggler %s: the cause is free, load, sync, cpu, turns or kernel",
+			    text);
 	if (rest && (field = strsep(&rest, ":")))
 		straggler->every = strtol(field, NULL, 10);
 	if (rest)
@@ -50,14 +52,18 @@ void straggler_read(const char *text, struct straggler *straggler)
 		usage_error("--straggler %s: EVERY and MS are more than 0", text);
 }
 
-bool straggler_is_late(const struct straggler *straggler, int rank, long step)
-{
-	return rank == straggler->rank && step % straggler->every == straggler->every - 1;
-}
-
 static bool is(const struct straggler *straggler, const char *cause)
 {
 	return !strcmp(straggler->cause, cause);
+}
+
+bool straggler_is_late(const struct straggler *straggler, int rank, long step)
+{
+	int late = straggler->rank;
+
+	if (late >= 0 && is(straggler, "turns") && step >= straggler->steps * 2 / 3)
+		late = (int)((late + 1) % straggler->ranks);
+	return rank == late && step % straggler->every == straggler->every - 1;
 }
 
 /* ---- load ---- */
@@ -134,7 +140,7 @@ void straggler_before(const struct straggler *straggler, cudaStream_t stream)
 {
 	if (is(straggler, "load"))
 		read_batch();
-	else if (is(straggler, "cpu"))
+	else if (is(straggler, "cpu") || is(straggler, "turns"))
 		compute(straggler->ms);
 	else if (is(straggler, "sync"))
 		synchronise_often(straggler->ms, stream);

@@ -102,8 +102,9 @@ const struct detector detector_straggler_rank = {
 	.title = "one rank holds the others up: they wait for it in collective operations",
 	.sees = "NCCL's operations of all recorded ranks. One rank comes last, for most of the "
 		"time that "
-		"GPUs wait in them, a twentieth of the job's time or more, and its thread "
-		"submitted them "
+		"GPUs wait in them, 2.5 % of the job's time or more, in nearly all parts of the "
+		"run, "
+		"and its thread submitted them "
 		"late. The reason is what that thread did since the operation before, and the "
 		"others' "
 		"threads did not.",

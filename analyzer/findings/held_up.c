@@ -6,11 +6,9 @@
 #include "rank_words.h"
 #include "text/text.h"
 
-#define LEAST_PART 20 /* of the job's time, that it was held up */
-#define LEAST_NS 2000000
 #define STEPS_LEAST 10 /* then their time is the job's */
-#define MOST_PERCENT 60 /* of that, one rank's part, to name it … */
-#define MOST_OF_TWO_PERCENT 80 /* … where there are two: one of them has more than the other; … */
+#define MOST_PERCENT 60 /* of all lateness, one rank's part, to name it … */
+#define MOST_OF_TWO_PERCENT 70 /* … where there are two: one of them has more than the other; … */
 #define OUTSTANDING_PERCENT 35 /* … or this, if no other rank has a third of what it has */
 #define OUTSTANDING_TIMES 3
 #define GPU_PERCENT 60 /* of a rank's lateness, its GPU's part, to blame that */
@@ -24,11 +22,16 @@ static uint64_t part_of(uint64_t percent, uint64_t ns)
 	return ns / 100 * percent;
 }
 
-/* By all that made it late but the longest: what happens once is no habit. */
+/* What happens once is no habit. */
+static uint64_t usual_ns(const struct rank *rank)
+{
+	return rank->late_ns - rank->longest_late_ns;
+}
+
+/* By all that made it late but the longest. */
 static enum held_up_by judge_rank(const struct rank *rank)
 {
-	if (rank->gpu_late_ns - rank->longest_gpu_late_ns <
-	    part_of(GPU_PERCENT, rank->late_ns - rank->longest_late_ns))
+	if (rank->gpu_late_ns - rank->longest_gpu_late_ns < part_of(GPU_PERCENT, usual_ns(rank)))
 		return HELD_UP_BY_HOST;
 	return rank->gpu_late_same_work * 100 >= rank->gpu_late_count * SAME_PERCENT &&
 			       rank->last_count * 100 >= rank->timed * ALWAYS_PERCENT
@@ -39,16 +42,19 @@ static enum held_up_by judge_rank(const struct rank *rank)
 /* Does the rank stand out among all that are late now and then? */
 static bool stands_out(const struct ranks *ranks, const struct rank *rank)
 {
-	uint64_t percent = ranks->n > 2 ? MOST_PERCENT : MOST_OF_TWO_PERCENT, second_ns = 0;
+	uint64_t percent = ranks->n > 2 ? MOST_PERCENT : MOST_OF_TWO_PERCENT;
+	uint64_t second_ns = 0, sum_ns = 0;
 	size_t i;
 
-	if (rank->late_ns >= part_of(percent, ranks->late_ns))
-		return true;
-	for (i = 0; i < ranks->n; i++)
+	for (i = 0; i < ranks->n; i++) {
+		sum_ns += usual_ns(ranks->all[i]);
 		if (ranks->all[i] != rank)
-			second_ns = max_u64(second_ns, ranks->all[i]->late_ns);
-	return ranks->n > 2 && rank->late_ns >= part_of(OUTSTANDING_PERCENT, ranks->late_ns) &&
-	       rank->late_ns / OUTSTANDING_TIMES >= second_ns;
+			second_ns = max_u64(second_ns, usual_ns(ranks->all[i]));
+	}
+	if (usual_ns(rank) >= part_of(percent, sum_ns))
+		return true;
+	return ranks->n > 2 && usual_ns(rank) >= part_of(OUTSTANDING_PERCENT, sum_ns) &&
+	       usual_ns(rank) / OUTSTANDING_TIMES >= second_ns;
 }
 
 /* Of waits that run beside a GPU's own work nobody knows: the most that they may have cost; UINT64_MAX: unknown. */
@@ -78,19 +84,17 @@ struct held_up held_up_judge(const struct analysis *a)
 		h.job_ns =
 			max_u64(h.job_ns, rank->last_ns - min_u64(rank->first_ns, rank->last_ns));
 		gpu_late_ns += rank->gpu_late_ns;
-		if (rank->late_ns && (!h.rank || rank->late_ns > h.rank->late_ns))
+		if (rank->late_ns && (!h.rank || usual_ns(rank) > usual_ns(h.rank)))
 			h.rank = rank;
 	}
 	/* Steps leave out what a program does before, between and behind them. */
 	if (ranks->steps.count >= STEPS_LEAST)
 		h.job_ns = min_u64(h.job_ns, ranks->steps.total_ns);
-	if (!h.rank || h.late_ns < LEAST_NS || h.late_ns < h.job_ns / LEAST_PART)
+	if (!h.rank || !rank_late_matters(h.late_ns, h.job_ns) ||
+	    !rank_late_matters(most_exposed_ns(ranks), h.job_ns))
 		return h;
-	if (most_exposed_ns(ranks) < h.job_ns / LEAST_PART)
-		return h;
-	/* What happens once is no habit. */
-	h.mostly = stands_out(ranks, h.rank) &&
-		   h.rank->late_ns - h.rank->longest_late_ns >= h.job_ns / LEAST_PART;
+	h.mostly = stands_out(ranks, h.rank) && rank_late_matters(usual_ns(h.rank), h.job_ns) &&
+		   rank_parts_habit(&ranks->parts, h.rank->index, ranks->n);
 	if (h.mostly)
 		h.by = judge_rank(h.rank);
 	else if (h.late_ns - h.rank->longest_late_ns >= h.job_ns / SEVERAL_LEAST_PART &&

@@ -6,8 +6,7 @@
 #include "job.h"
 #include "text/text.h"
 
-/* Of the job's time, that a rank, a host or a GPU costs it at least: less is how runs differ by themselves. */
-#define LEAST_PPM 20000
+/* What a rank's lateness costs at least, to be told, and when it is a habit where there are few ranks: ranks/habit.h. */
 #define USUAL_PPM \
 	5000 /* and so much of it without the tenth in which it was latest: hiccups are no habit */
 /* In so many operations a rank may be late by far more than chance by chance: hiccups come to all. A rank
@@ -17,13 +16,13 @@
 	4 /* so many of the usual distances of two such numbers: the square root of their sum */
 #define EVENT_PART 20 /* of a step, and more than that is late by much */
 #define EVENT_TIMES 10 /* the median of all that are behind the middle: then it is no chance */
-#define LEAST_NS 2000000 /* and no less than that: a short job's share is chance */
 /* Of the ranks' values: farther from their median than so many of their usual distances (MAD). Of values that scatter by
  * chance (normally), 6 of 1.48 MAD is one in 10^9: no rank in a job of any size. */
 #define FAR 6
 #define MAD_PERCENT 148
 #define TIMES \
 	3 /* and so many times the median: where most ranks have next to nothing, that is what counts */
+#define FEW_TIMES 2 /* of few ranks, each of which has its hiccups */
 #define MET_LEAST 8 /* operations that it was compared in */
 #define HOST_PERCENT 75 /* of a host's ranks: then it is the host */
 #define SAME_PERCENT \
@@ -140,6 +139,12 @@ static uint64_t time_of(const struct job_rank *r)
 	return r->span_ns - min_u64(r->dormant_ns, r->span_ns);
 }
 
+/* From the first operation that it was compared in to the last one. */
+static uint64_t met_ns(const struct job_rank *r)
+{
+	return r->last_met_ns - min_u64(r->first_met_ns, r->last_met_ns);
+}
+
 static uint64_t ppm(uint64_t part, uint64_t whole)
 {
 	double share = whole ? (double)part / (double)whole : 0;
@@ -159,19 +164,23 @@ static bool has_habit(const struct job_rank *r, const struct usual *u)
 	uint64_t usual_ns = r->usual_late_ns * max_u64(r->timed, r->met);
 	uint64_t more = r->often_late - min_u64(u->often, r->often_late);
 
-	if (ppm(usual_ns, time_of(r)) >= USUAL_PPM && is_far(&u->late_ns, r->usual_late_ns) &&
+	if (ppm(usual_ns, met_ns(r)) >= USUAL_PPM && is_far(&u->late_ns, r->usual_late_ns) &&
 	    r->usual_late_ns / TIMES >= u->late_ns.median)
 		return true;
 	return more * more > OFTEN_FAR * OFTEN_FAR * (r->often_late + u->often) &&
 	       mean_late_ns(r) / TIMES >= u->mean_late_ns;
 }
 
-static bool is_late(const struct job_rank *r, const struct usual *u)
+/* Of few ranks the parts of the run alone tell whether it is chance, of very many it is enough that no other one is like it. */
+static bool is_late(const struct job *job, const struct job_rank *r, const struct usual *u)
 {
-	uint64_t cost_ns = cost_of(r);
-
-	return r->met >= MET_LEAST && cost_ns >= LEAST_NS &&
-	       ppm(cost_ns, time_of(r)) >= LEAST_PPM && has_habit(r, u);
+	if (r->met < MET_LEAST || !rank_late_matters(cost_of(r), met_ns(r)))
+		return false;
+	if (job->n_ranks <= JOB_PARTS_MOST &&
+	    !rank_parts_habit(&job->parts, (size_t)(r - job->ranks), job->n_ranks))
+		return false;
+	return job->n_ranks < JOB_FEW ? mean_late_ns(r) / FEW_TIMES >= u->mean_late_ns
+				      : has_habit(r, u);
 }
 
 static bool *find_late(struct job *job)
@@ -196,7 +205,7 @@ static bool *find_late(struct job *job)
 	u.often = job_median(values[1], n);
 	u.mean_late_ns = job_median(values[2], n);
 	for (i = 0; n > 1 && i < job->n_ranks; i++)
-		late[i] = is_late(&job->ranks[i], &u);
+		late[i] = is_late(job, &job->ranks[i], &u);
 	for (i = 0; i < ARRAY_SIZE(values); i++)
 		free(values[i]);
 	return late;
@@ -264,7 +273,7 @@ static void tell_late(struct job *job, uint32_t rank)
 	const char *mostly = percent >= CAUSE_PERCENT ? "" : "of several reasons most: ";
 
 	f->cost_ns = cost_of(r);
-	f->share_ppm = ppm(f->cost_ns, time_of(r));
+	f->share_ppm = ppm(f->cost_ns, met_ns(r));
 	f->what = arena_printf(&job->texts, "%s%s (%s) comes late to collectives: %s%s",
 			       gpu ? "the GPU of " : "", r->name, where_words(job, r), mostly,
 			       cause_words(cause));
@@ -272,10 +281,10 @@ static void tell_late(struct job *job, uint32_t rank)
 		&job->texts,
 		"last at %llu of %s that were compared, %s behind the middle of the ranks on "
 		"average%s%s; "
-		"about %s of its time",
+		"about %s of the time from its first to its last",
 		(unsigned long long)r->last, text_count(&job->texts, r->met, "operation"),
 		text_time(&job->texts, mean_late_ns(r)), *r->place ? ", most at " : "", r->place,
-		text_percent(&job->texts, (double)f->cost_ns, (double)time_of(r)));
+		text_percent(&job->texts, (double)f->cost_ns, (double)met_ns(r)));
 	f->fix = fix_of(cause);
 }
 
@@ -319,7 +328,7 @@ static void tell_host(struct job *job, const bool *late, uint32_t host, uint32_t
 		if (job->ranks[i].host != host || !late[i])
 			continue;
 		f->cost_ns = max_u64(f->cost_ns, cost_of(&job->ranks[i]));
-		time_ns = max_u64(time_ns, time_of(&job->ranks[i]));
+		time_ns = max_u64(time_ns, met_ns(&job->ranks[i]));
 		sum_ns += mean_late_ns(&job->ranks[i]);
 	}
 	f->share_ppm = ppm(f->cost_ns, time_ns);
@@ -467,7 +476,7 @@ static void tell_gpus(struct job *job, bool *told)
 		if (told[i] || r->gpu == UINT32_MAX || !r->own_operations ||
 		    away * 100 > operations * OPERATIONS_PERCENT || !is_far(&s, operation_ns(r)) ||
 		    operation_ns(r) < s.median + s.median / 100 * GPU_PERCENT ||
-		    (operation_ns(r) - s.median) * r->own_operations < LEAST_NS)
+		    (operation_ns(r) - s.median) * r->own_operations < RANK_LATE_LEAST_NS)
 			continue;
 		told[i] = true;
 		tell_gpu(job, r, s.median);

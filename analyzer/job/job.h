@@ -11,6 +11,7 @@
 
 #include "digest/digest.h"
 #include "idle/causes.h"
+#include "ranks/habit.h"
 
 #define JOB_CAUSES_MOST 128 /* codes of causes that are told apart */
 
@@ -32,6 +33,7 @@ struct job_rank {
 	uint64_t
 		met; /* sampled ones in which others were there, too, and clocks could be aligned */
 	uint64_t last; /* of these, those in which it came last */
+	uint64_t first_met_ns, last_met_ns; /* when it submitted the first and the last one */
 	uint64_t late_ns; /* behind the middle of the ranks, in all of them … */
 	uint64_t longest_late_ns; /* … and in one */
 	uint64_t
@@ -113,6 +115,15 @@ struct job_finding {
 	uint64_t share_ppm;
 };
 
+#define JOB_FEW 8 /* ranks: of fewer it is unknown what is usual among them */
+#define JOB_PARTS_MOST 64 /* ranks: of more the parts of the run are not compared */
+
+/* An operation that a rank came to, if not late: ns is 0. */
+struct job_moment {
+	uint64_t at_ns, meeting, ns;
+	uint32_t rank;
+};
+
 /* Tables of the digest whose rows are put together over all ranks. */
 enum job_sum_table { JOB_FUNCTIONS, JOB_CAUSES, JOB_LOCKS, JOB_EDGES, JOB_SUMS };
 
@@ -160,6 +171,10 @@ struct job {
 		uint64_t *all;
 		size_t n;
 	} * late; /* of each rank, in each operation; while it is made */
+	struct rank_parts
+		parts; /* the same in the order of time, where there are few ranks; likewise */
+	struct job_moment *moments; /* of these, until they are in order; likewise */
+	size_t n_moments;
 	struct meeting_row *rows; /* while it is made: load.c, meetings.c */
 	size_t n_rows;
 };

@@ -457,6 +457,7 @@ void job_release(struct job *job)
 	free(job->findings);
 	free(job->losses);
 	free(job->rows);
+	rank_parts_release(&job->parts);
 	arena_release(&job->texts);
 	*job = (struct job){0};
 }

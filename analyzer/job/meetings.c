@@ -203,6 +203,46 @@ static void note_late(struct job *job, uint32_t rank, uint64_t late_ns)
 	late->all[late->n++] = late_ns;
 }
 
+static void note_moment(struct meeting *m, const struct meeting_row *row, uint64_t late_ns)
+{
+	struct job *job = m->job;
+	struct job_rank *rank = &job->ranks[row->rank];
+
+	if (!rank->first_met_ns || row->submit_ns < rank->first_met_ns)
+		rank->first_met_ns = row->submit_ns;
+	rank->last_met_ns = max_u64(rank->last_met_ns, row->submit_ns);
+	if (job->n_ranks > JOB_PARTS_MOST)
+		return;
+	job->moments = grow(job->moments, job->n_moments, sizeof(*job->moments));
+	job->moments[job->n_moments++] =
+		(struct job_moment){m->rows->submit_ns, job->meetings, late_ns, row->rank};
+}
+
+static int by_moment(const void *a, const void *b)
+{
+	const struct job_moment *x = a, *y = b;
+
+	return job_compare(x->at_ns, y->at_ns) ?: job_compare(x->meeting, y->meeting) ?:
+	       job_compare(x->rank, y->rank);
+}
+
+static void divide_run(struct job *job)
+{
+	size_t i;
+
+	if (job->n_moments)
+		qsort(job->moments, job->n_moments, sizeof(*job->moments), by_moment);
+	for (i = 0; i < job->n_moments; i++) {
+		const struct job_moment *moment = &job->moments[i];
+
+		if (!i || moment->meeting != moment[-1].meeting)
+			rank_parts_next(&job->parts);
+		rank_parts_add(&job->parts, moment->rank, moment->ns);
+	}
+	free(job->moments);
+	job->moments = NULL;
+}
+
 /* Those that were chosen by their period are no sample of all. */
 static void see_meeting(struct meeting *m)
 {
@@ -217,6 +257,7 @@ static void see_meeting(struct meeting *m)
 			continue;
 		rank->met++;
 		note_late(m->job, m->rows[i].rank, late_ns);
+		note_moment(m, &m->rows[i], late_ns);
 		rank->last += late_ns && &m->rows[i] == m->last;
 		if (m->last_ns > m->rows[i].arrival_ns)
 			rank->waited_ns += (uint64_t)(m->last_ns - m->rows[i].arrival_ns);
@@ -455,6 +496,7 @@ void job_meet(struct job *job)
 	find_kinds(job, &kinds);
 	job->late = xcalloc(job->n_ranks + 1, sizeof(*job->late));
 	see_all(job, &kinds);
+	divide_run(job);
 	for (i = 0; i < kinds.n; i++) {
 		if (kinds.all[i].n > 8)
 			longest_ns = max_u64(longest_ns, kinds.all[i].typical_ns);

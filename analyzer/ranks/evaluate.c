@@ -284,6 +284,7 @@ static void add_to_last(struct ranks *ranks, const struct rank_instance *instanc
 	rank->held_ns += e->held_ns;
 	ranks->caused_ns += e->wait_ns;
 	ranks->late_ns += e->late_ns;
+	rank_parts_add(&ranks->parts, rank->index, e->late_ns);
 	step->last = rank;
 	step->process = e->last->member->process;
 	rank_reasons_charge(ranks, instance, e->last, e->late_ns, &step->cause, &step->cause_ns);
@@ -432,6 +433,8 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 		e.last = NULL;
 	}
 	add_to_places(ranks, instance, &e);
+	if (e.working)
+		rank_parts_next(&ranks->parts);
 	if (e.last)
 		add_to_last(ranks, instance, &e, &step);
 	for (op = instance->ops; op; op = op->next)

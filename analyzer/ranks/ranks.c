@@ -454,6 +454,7 @@ static void release_ranks(struct ranks *ranks)
 	free(ranks->states);
 	free(ranks->submits);
 	free(ranks->by_process);
+	rank_parts_release(&ranks->parts);
 }
 
 static void release_members(struct ranks *ranks)

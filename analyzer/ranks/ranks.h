@@ -14,6 +14,7 @@
 #ifndef CUDASPY_RANKS_H
 #define CUDASPY_RANKS_H
 
+#include "habit.h"
 #include "idle/idle.h"
 
 #define RANKS_MOST 2048 /* are told apart; processes beyond these are left out and counted */
@@ -213,6 +214,7 @@ struct ranks {
 	uint64_t host_error_ns;
 	bool by_host_times; /* of some operations */
 	uint64_t wait_ns, late_ns, caused_ns; /* of all ranks */
+	struct rank_parts parts; /* how late each one was in which part of the work */
 	struct ranks_work *work; /* while records are read */
 	struct journal *
 		journal; /* of a part of a set: has what is about other processes, too; NULL: none */

@@ -95,6 +95,21 @@ caused load pipe rank
 caused sync cuda-wait rank
 caused kernel slow-gpu gpu
 
+# Two ranks that are slow by turns, as hosts are by themselves: the one that was last more often is no straggler. Its near
+# twin is late in all of the run.
+for cause in turns cpu; do
+	"$sim" "$tool" run --no-report -o "few-$cause" -- timeout -k 5 100 "$app" --quick --csv --ranks=2 --gpus=2 --steps=120 --work-us=4000 \
+		--bytes=2048 --straggler="1:$cause:1:8" >table.csv 2>run.err || fail "$cause: no job: $(cat run.err)"
+	status 0 "$cause" "$tool" digest -o "few-$cause.digest" "few-$cause"
+	status 0 "$cause" "$tool" report --format=json -o "few-$cause.json" "few-$cause.digest"
+	status 0 "$cause" "$tool" report --format=json -o "few-$cause.traces.json" "few-$cause"
+done
+expect "by turns" "$(jq -c .differences few-turns.json)" "[]"
+expect "by turns, the traces" "$(jq -c '[.findings[].id | select(. == "straggler-rank" or . == "slow-gpu")]' few-turns.traces.json)" "[]"
+jq -e '[.ranks[] | select(.rank == 1)][0] as $r | $r.last * 10 > $r.met * 5' few-turns.json >/dev/null || fail "by turns: $(jq -c .ranks few-turns.json)"
+expect "all the time" "$(jq -c '.differences[0].rank' few-cpu.json)" 1
+expect "all the time, the traces" "$(jq -r '.findings[0] | .id + (.what | capture("(?<r>rank 1) ").r)' few-cpu.traces.json)" "straggler-rankrank 1"
+
 # ---- sums, and two jobs ------------------------------------------------------------------------
 jq -e '.functions | length > 10 and (map(.count) | add) > 100' report.json >/dev/null || fail "functions: $(jq -c .functions report.json | head -c 500)"
 jq -e '[.causes[] | select(.cause == "cpu")] | length > 0' report.json >/dev/null || fail "causes: $(jq -c .causes report.json | head -c 500)"

@@ -27,6 +27,14 @@ for seed in $(seq 31 36); do # several operations in each step, of which the fir
 	judged "$seed" 16 4 200 --ops=8
 	judged "$seed" 16 4 200 --ops=8 --clean
 done
+# Few ranks: what is usual among them is unknown, and the pace of their hosts changes by itself for a while.
+for seed in $(seq 41 56); do
+	judged "$seed" 2 1 400 --clean --weather
+	judged "$seed" 2 1 200 --clean
+	judged "$seed" 4 2 100
+	judged "$seed" 7 1 100
+	judged "$seed" 7 1 400 --clean --weather
+done
 judged 25 1000 125 60
 judged 26 1000 125 60 --clean
 expect "ranks of 1,000" "$(jq -c '[.job.ranks, .job.missing, .job.hosts, .job.gpus, .job.level]' report.json)" "[1000,0,125,1000,2]"

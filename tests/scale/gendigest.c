@@ -3,15 +3,19 @@
  * off, the steps they took, chance, and somebody who is late on purpose. For tests of merges and of the job's report at
  * sizes that no machine here has.
  *
- *   gendigest OUT SEED RANKS [--hosts=N] [--steps=N] [--ops=N] [--clean] [--from=A] [--to=B] [--job-file=ALL.digest] [--ends=FILE]
+ *   gendigest OUT SEED RANKS [--hosts=N] [--steps=N] [--ops=N] [--clean] [--weather] [--from=A] [--to=B] [--job-file=ALL.digest] [--ends=FILE]
  *
  * writes OUT/NUMBER.digest for ranks A to B - 1 (all), or all of these into one file, and prints what was planted as JSON:
  * {"planted": [{"about": "rank"|"host"|"gpu", "who": …, "cause": …}, …]}. The same seed, ranks, hosts and steps are the same
  * job, whichever part of it is written. --ends keeps when its steps ended, for the next part.
  *
  * The model: a step takes each rank about 20 ms; then all meet in an operation, which ends some 60 us after the last one
- * came; --ops is how many operations a step has, of which the others follow at once. Whoever is planted is late by 5 to 15 % of a step in each, or by as much more in each 2nd or 4th. In all jobs some rank
- * has a hiccup of 5 to 60 ms in one of 16 steps, as machines do.
+ * came; --ops is how many operations a step has, of which the others follow at once. Before the first step there is one
+ * operation of its own kind, as parameters are sent round. Whoever is planted is late by 5 to 15 % of a step in each, or by as
+ * much more in each 2nd or 4th. In all jobs some rank has a hiccup of 5 to 60 ms in one of 16 steps, as machines do.
+ *
+ * --weather: the pace of each rank's host changes by itself, by up to a fifth of a step, for 20 to 60 steps each time. Nobody
+ * is slower for that.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -46,7 +50,7 @@ struct plant {
 
 struct model {
 	uint64_t seed, ranks, hosts, steps, ops, from, to;
-	bool clean;
+	bool clean, weather;
 	const char *out, *job_file, *ends;
 	struct plant plants[PLANTED_MOST];
 	size_t n_plants;
@@ -87,16 +91,20 @@ enum {
 	DRAW_JITTER,
 	DRAW_SITE,
 	DRAW_KEY,
-	DRAW_WHY
+	DRAW_WHY,
+	DRAW_WEATHER
 };
 
 /* ---- who is late ----------------------------------------------------------------------------- */
 
-/* Not one on a host that is planted, nor twice the same; and most hosts are as they should be: they are the rest. */
+/* Not one on a host that is planted, nor twice the same; and most hosts are as they should be: they are the rest. So are
+ * most ranks. */
 static bool is_free(const struct model *m, enum plant_kind kind, uint64_t who)
 {
 	size_t i, hosts = 0;
 
+	if (m->n_plants && 4 * (m->n_plants + 1) > m->ranks)
+		return false;
 	for (i = 0; i < m->n_plants; i++) {
 		uint64_t host = m->plants[i].kind == PLANT_HOST ? m->plants[i].who
 								: host_of(m, m->plants[i].who);
@@ -159,11 +167,20 @@ static uint64_t hiccup_ns(const struct model *m, uint64_t rank, uint64_t step)
 	return 5000000 + below(m, 55000000, DRAW_LENGTH, rank, step);
 }
 
+/* Each rank has spells of a length of its own. */
+static uint64_t weather_ns(const struct model *m, uint64_t rank, uint64_t step)
+{
+	uint64_t length = 20 + below(m, 40, DRAW_WEATHER, rank, UINT64_MAX);
+
+	return m->weather ? below(m, STEP_NS / 5, DRAW_WEATHER, rank, step / length) : 0;
+}
+
 static uint64_t work_ns(const struct model *m, uint64_t rank, uint64_t step)
 {
 	const struct plant *p = plant_of(m, rank, step);
 
-	return STEP_NS + noise_ns(m, rank, step) + hiccup_ns(m, rank, step) + (p ? p->late_ns : 0);
+	return STEP_NS + noise_ns(m, rank, step) + weather_ns(m, rank, step) +
+	       hiccup_ns(m, rank, step) + (p ? p->late_ns : 0);
 }
 
 /* What takes long with many ranks: for one job that is written in many parts. */
@@ -272,7 +289,7 @@ static void write_rank(struct writing *w)
 	row[D_RANK_calls] = 30 * m->steps;
 	row[D_RANK_calls_ns] = m->steps * 9000000;
 	row[D_RANK_lost_ns] = m->steps * 100000;
-	row[D_RANK_operations] = row[D_RANK_timed] = m->steps * m->ops;
+	row[D_RANK_operations] = row[D_RANK_timed] = m->steps * m->ops + 1;
 	row[D_RANK_base_ns] = host_ns(w, 0);
 	row[D_RANK_timer_base_ns] = timer_ns(w, 0) / 1000000 * 1000000;
 	row[D_RANK_cost_ppm] = 4000 + w->rank % 2 * 1000 + 1;
@@ -296,7 +313,8 @@ static void set_causes(struct writing *w, uint64_t *op, uint64_t step)
 	size_t i, most, n;
 
 	ns[IDLE_GPU_WORK] = STEP_NS * 6 / 10;
-	ns[IDLE_PYTHON] = STEP_NS * 3 / 10 + noise_ns(w->m, w->rank, step);
+	ns[IDLE_PYTHON] =
+		STEP_NS * 3 / 10 + noise_ns(w->m, w->rank, step) + weather_ns(w->m, w->rank, step);
 	ns[IDLE_LAUNCH] = STEP_NS / 10;
 	if (p)
 		ns[causes[p->kind]] += p->late_ns;
@@ -313,7 +331,7 @@ static void set_causes(struct writing *w, uint64_t *op, uint64_t step)
 	op[D_MEET_place] = w->places[p ? p->kind : PLANT_KINDS];
 }
 
-/* Those of a step behind its first one: they find the ranks together. */
+/* Operation i behind the first one of a step: they find the ranks together. Of step 0: that before the first step. */
 static void write_more(struct writing *w, uint32_t table, uint64_t step, uint64_t i)
 {
 	uint64_t at_ns = w->m->end_ns[step] + i * (STEP_NS / 100), *op;
@@ -325,12 +343,12 @@ static void write_more(struct writing *w, uint32_t table, uint64_t step, uint64_
 	op[D_MEET_comm] = COMM + w->m->seed;
 	op[D_MEET_ordinal] = step * w->m->ops + i;
 	op[D_MEET_function] = 1;
-	op[D_MEET_bytes] = BYTES;
+	op[D_MEET_bytes] = step ? BYTES : 4;
 	op[D_MEET_submit_ns] = begin_ns - 30000;
 	op[D_MEET_submitted_ns] = begin_ns - 20000;
 	op[D_MEET_begin_ns] = timer_ns(w, begin_ns) - w->row[D_RANK_timer_base_ns];
 	op[D_MEET_took_ns] = timer_ns(w, end_ns) - timer_ns(w, begin_ns);
-	op[D_MEET_period_ns] = STEP_NS / 100;
+	op[D_MEET_period_ns] = step ? STEP_NS / 100 : 0;
 	op[D_MEET_queued_ns] = 20000;
 	op[D_MEET_host_1_ns] = begin_ns + 1;
 }
@@ -511,8 +529,9 @@ int main(int argc, char **argv)
 	int i, err;
 
 	if (argc < 4) {
-		fprintf(stderr, "gendigest OUT SEED RANKS [--hosts=N] [--steps=N] [--clean] "
-				"[--from=A] [--to=B] [--job-file=FILE] [--ends=FILE]\n");
+		fprintf(stderr,
+			"gendigest OUT SEED RANKS [--hosts=N] [--steps=N] [--ops=N] [--clean] "
+			"[--weather] [--from=A] [--to=B] [--job-file=FILE] [--ends=FILE]\n");
 		return 2;
 	}
 	m.out = argv[1];
@@ -521,6 +540,8 @@ int main(int argc, char **argv)
 	for (i = 4; i < argc; i++) {
 		if (!strcmp(argv[i], "--clean"))
 			m.clean = true;
+		else if (!strcmp(argv[i], "--weather"))
+			m.weather = true;
 		else if (!strncmp(argv[i], "--job-file=", 11))
 			m.job_file = argv[i] + 11;
 		else if (!strncmp(argv[i], "--ends=", 7))
