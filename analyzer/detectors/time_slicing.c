@@ -8,10 +8,6 @@
 #include "findings/sharing.h"
 #include "text/text.h"
 
-/* Two that meet while one begins and the other ends do not share the GPU to speak of. */
-#define SLICED_LEAST_NS 50000000
-#define SLICED_LEAST_PART 10 /* of the time that a process uses the GPU */
-
 /* How long a tenant shared its GPU with others that it took turns with. */
 static uint64_t sliced_ns(const struct tenant *self, const struct tenant *tenants, size_t n)
 {

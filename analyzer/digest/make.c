@@ -1,6 +1,6 @@
 /*
  * analyzer/digest/make.c: the digest of a rank: who it is, its GPUs, what its traces lack. The rest is in make_calls.c,
- * make_findings.c and make_operations.c. Called by `cudaspy digest` for each rank, when its traces have been read.
+ * make_findings.c, make_operations.c and make_sharing.c. Called by `cudaspy digest` for each rank, when its traces have been read.
  */
 #include <stdlib.h>
 #include "make.h"
@@ -226,6 +226,7 @@ int digest_make(struct digest *digest, const struct analysis *a, struct symboliz
 	digest_make_calls(&m);
 	digest_make_findings(&m);
 	digest_make_operations(&m);
+	digest_make_sharing(&m);
 	idle_writer_release(&m.words);
 	err = digest_add(digest, &m.data, source);
 	digest_data_release(&m.data);

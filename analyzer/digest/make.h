@@ -32,6 +32,7 @@ int digest_make(struct digest *digest, const struct analysis *a, struct symboliz
 void digest_make_calls(struct making_digest *m); /* functions, roles, locks, edges, worst */
 void digest_make_findings(struct making_digest *m); /* sites, causes */
 void digest_make_operations(struct making_digest *m); /* comms, meetings, slow */
+void digest_make_sharing(struct making_digest *m); /* tenants */
 
 /* What a thread is called, without numbers; the process's first one is "main". */
 const char *digest_role(struct making_digest *m, const struct thread *thread);

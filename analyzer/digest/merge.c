@@ -186,12 +186,42 @@ void digest_raise(struct digest *digest, unsigned int level)
 
 /* ---- joined ---------------------------------------------------------------------------------- */
 
+/* Why two digests of a rank may differ: digest->other is the one that is there already, digest->work the rank in hand. */
+static const char *why_different(const struct digest *digest)
+{
+	static const uint32_t of_run[] = {D_RANK_host, D_RANK_boot, D_RANK_pid};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(of_run); i++)
+		if (rank_cell(&digest->work, of_run[i]) != rank_cell(&digest->other, of_run[i]))
+			return "they are of two runs of the program: each is a job of its own";
+	if (rank_cell(&digest->work, D_RANK_begin_ns) !=
+		    rank_cell(&digest->other, D_RANK_begin_ns) ||
+	    rank_cell(&digest->work, D_RANK_span_ns) != rank_cell(&digest->other, D_RANK_span_ns))
+		return "they are of two parts of a recording, or of a part and the whole: digest "
+		       "all "
+		       "parts together";
+	return "one may lack files, be redacted, or be made by another version of cudaspy or with "
+	       "another profile";
+}
+
+static void tell_different(struct digest *digest, const struct digest_rank *rank,
+			   const char *source)
+{
+	struct arena texts = {0};
+
+	unpack(digest, rank, &digest->other);
+	warn("%s is in %s and in %s, and differs: which one is right is unknown; %s",
+	     digest_rank_name(&texts, digest, &digest->work), digest->sources[rank->source], source,
+	     why_different(digest));
+	arena_release(&texts);
+}
+
 /* digest->work is the rank in hand. */
 static int add_work(struct digest *digest, const struct digest_hash *hash, const char *source)
 {
 	char *key = key_of(digest, &digest->work);
 	struct digest_rank *rank;
-	struct arena texts = {0};
 
 	HASH_FIND_STR(digest->by_key, key, rank);
 	if (rank) {
@@ -200,10 +230,7 @@ static int add_work(struct digest *digest, const struct digest_hash *hash, const
 		free(key);
 		if (same)
 			return 0;
-		warn("%s is in %s and in %s, and differs: which one is right is unknown",
-		     digest_rank_name(&texts, digest, &digest->work), digest->sources[rank->source],
-		     source);
-		arena_release(&texts);
+		tell_different(digest, rank, source);
 		return -EEXIST;
 	}
 	digest_raise(digest, digest_level(digest->n_ranks + 1));

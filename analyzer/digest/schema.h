@@ -49,7 +49,8 @@ enum digest_rule {
 	TABLE(MEET,    meetings, LEAST, key,       1024, 16) \
 	TABLE(SLOW,    slow,     PICK,  period_ns, 64,   4) \
 	TABLE(WORST,   worst,    PICK,  lost_ns,   48,   1) \
-	TABLE(LOSS,    losses,   ALL,   kind,      12,   12)
+	TABLE(LOSS,    losses,   ALL,   kind,      12,   12) \
+	TABLE(TENANT,  tenants,  PICK,  used_ns,   16,   2)
 
 /* Who it is. rank_1, local_1, device_1 and the like are one more than the number; 0 is unknown. */
 #define DIGEST_RANK(C) \
@@ -246,6 +247,22 @@ enum digest_rule {
 #define DIGEST_LOSS(C) \
 	C(LOSS, kind, TEXT, CLEAR) \
 	C(LOSS, count, NUMBER, SUM)
+
+/* A process of it on a GPU: who was there at the same time, only the report of all ranks can tell. */
+#define DIGEST_TENANT(C) \
+	C(TENANT, uuid, TEXT, CLEAR) \
+	C(TENANT, name, TEXT, CLEAR) \
+	C(TENANT, pid, NUMBER, CLEAR) \
+	C(TENANT, user, NUMBER, CLEAR) \
+	C(TENANT, from_ns, NUMBER, CLEAR) /* its first call there, from begin_ns on */ \
+	C(TENANT, used_ns, NUMBER, CLEAR) /* to the end of its last one */ \
+	C(TENANT, waited_ns, NUMBER, CLEAR) /* all its calls for GPUs */ \
+	C(TENANT, client, NUMBER, CLEAR) /* 1: of MPS */ \
+	C(TENANT, server, NUMBER, CLEAR) /* of MPS: its process; 0 unknown */ \
+	C(TENANT, directory, TEXT, CLEAR) /* of MPS: its pipes */ \
+	C(TENANT, percentage, TEXT, CLEAR) /* of the GPU's threads that it may use */ \
+	C(TENANT, turn_ns, NUMBER, CLEAR) /* it waited for another user's server */ \
+	C(TENANT, server_user, NUMBER, CLEAR) /* whose that was */
 
 /* clang-format on */
 

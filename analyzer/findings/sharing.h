@@ -10,6 +10,10 @@
 #ifndef CUDASPY_SHARING_H
 #define CUDASPY_SHARING_H
 
+/* Two that meet while one begins and the other ends do not share the GPU to speak of. */
+#define SLICED_LEAST_NS 50000000
+#define SLICED_LEAST_PART 10 /* of the time that a process uses the GPU */
+
 /* One process on one GPU. */
 struct tenant {
 	const struct process *process;

@@ -78,6 +78,20 @@ struct job_slow {
 
 #define JOB_SLOW_MOST 32
 
+/* A process of a rank on a GPU. */
+struct job_tenant {
+	uint32_t rank;
+	const char
+		*place; /* the boot of its host, or the host: a GPU of that place and uuid is one */
+	const char *uuid, *gpu, *directory, *percentage;
+	uint64_t pid, user, from_ns, until_ns, waited_ns, server, turn_ns, server_user;
+	bool client; /* of MPS */
+	/* sharing.c: with how many it ran at the same time, and took turns; for how long any other was there, and one that it
+	 * took turns with. */
+	uint64_t mates, rivals, shared_ns, sliced_ns;
+	const char *with;
+};
+
 /* A finding of one place in the program, in all ranks. */
 struct job_site {
 	const char *detector, *function, *module, *caller, *file, *python;
@@ -161,6 +175,8 @@ struct job {
 	size_t n_slow;
 	uint64_t slow_count, slow_more_ns;
 	struct job_site *sites;
+	struct job_tenant *tenants; /* by GPU, in the order of their beginnings; owned */
+	size_t n_tenants;
 	struct job_loss *losses;
 	size_t n_losses;
 	struct job_finding *findings;
@@ -209,6 +225,9 @@ struct meeting_row {
 
 uint8_t job_cause_index(struct job *job, const char *code);
 
+/* The one of that detector at no place in particular; of a rank's own digest, or new. */
+struct job_site *job_site_nowhere(struct job *job, const char *detector);
+
 /* sums.c: the rows of a rank. */
 void job_sum_add(struct job *job, const struct digest_data *data, uint32_t rank);
 void job_sums_release(struct job *job);
@@ -217,6 +236,9 @@ void job_sums_release(struct job *job);
 struct job_sum **job_sums(const struct job *job, enum job_sum_table table, size_t *n);
 
 void job_meet(struct job *job); /* meetings.c: who was last */
+void job_share(struct job *job); /* sharing.c: who used a GPU beside whom */
+/* Did it take turns for long enough to tell? */
+bool job_is_sliced(const struct job_tenant *tenant);
 void job_differ(struct job *job); /* differ.c: findings */
 
 int job_compare(uint64_t a, uint64_t b);

@@ -291,41 +291,60 @@ static void see_top(struct job_site *site, uint32_t rank, uint64_t ns)
 	site->top[i] = (struct job_top){rank, ns};
 }
 
-static struct job_site *site_of(struct loading *l, uint32_t row)
+/* Takes the key, which tells it from others. */
+static struct job_site *site_of_key(struct job *job, char *key, const struct job_site *like)
 {
-	const char *detector = text_at(l, D_SITE, row, D_SITE_detector);
-	const char *function = text_at(l, D_SITE, row, D_SITE_function);
-	const char *module = text_at(l, D_SITE, row, D_SITE_module);
-	const char *caller = text_at(l, D_SITE, row, D_SITE_caller);
-	const char *file = text_at(l, D_SITE, row, D_SITE_file);
-	const char *python = text_at(l, D_SITE, row, D_SITE_python);
-	uint64_t line = number_at(l, D_SITE, row, D_SITE_line);
-	uint64_t offset = *file && line ? 0 : number_at(l, D_SITE, row, D_SITE_offset);
-	char *key =
-		xasprintf("%s\n%s\n%s\n%s\n%s\n%s\n%llu\n%llu", detector, function, module, caller,
-			  file, python, (unsigned long long)line, (unsigned long long)offset);
 	struct job_site *site;
 	size_t i;
 
-	HASH_FIND_STR(l->job->sites, key, site);
+	HASH_FIND_STR(job->sites, key, site);
 	if (!site) {
 		site = xcalloc(1, sizeof(*site) + strlen(key) + 1);
-		*site = (struct job_site){.detector = detector,
-					  .function = function,
-					  .module = module,
-					  .caller = caller,
-					  .file = file,
-					  .python = python,
-					  .offset = number_at(l, D_SITE, row, D_SITE_offset),
-					  .line = line,
-					  .severity = UINT64_MAX};
+		*site = *like;
+		site->severity = UINT64_MAX;
 		for (i = 0; i < ARRAY_SIZE(site->top); i++)
 			site->top[i].rank = UINT32_MAX;
 		memcpy(site->key, key, strlen(key) + 1);
-		HASH_ADD_STR(l->job->sites, key, site);
+		HASH_ADD_STR(job->sites, key, site);
 	}
 	free(key);
 	return site;
+}
+
+static char *site_key(const struct job_site *like)
+{
+	return xasprintf("%s\n%s\n%s\n%s\n%s\n%s\n%llu\n%llu", like->detector, like->function,
+			 like->module, like->caller, like->file, like->python,
+			 (unsigned long long)like->line,
+			 (unsigned long long)(*like->file && like->line ? 0 : like->offset));
+}
+
+static struct job_site *site_of(struct loading *l, uint32_t row)
+{
+	struct job_site like = {
+		.detector = text_at(l, D_SITE, row, D_SITE_detector),
+		.function = text_at(l, D_SITE, row, D_SITE_function),
+		.module = text_at(l, D_SITE, row, D_SITE_module),
+		.caller = text_at(l, D_SITE, row, D_SITE_caller),
+		.file = text_at(l, D_SITE, row, D_SITE_file),
+		.python = text_at(l, D_SITE, row, D_SITE_python),
+		.offset = number_at(l, D_SITE, row, D_SITE_offset),
+		.line = number_at(l, D_SITE, row, D_SITE_line),
+	};
+
+	return site_of_key(l->job, site_key(&like), &like);
+}
+
+struct job_site *job_site_nowhere(struct job *job, const char *detector)
+{
+	struct job_site like = {.detector = detector,
+				.function = "",
+				.module = "",
+				.caller = "",
+				.file = "",
+				.python = ""};
+
+	return site_of_key(job, site_key(&like), &like);
 }
 
 static void load_site(struct loading *l, uint32_t row)
@@ -352,6 +371,35 @@ static void load_site(struct loading *l, uint32_t row)
 	site->severity = min_u64(site->severity, severity);
 	site->share_ppm = max_u64(site->share_ppm, number_at(l, D_SITE, row, D_SITE_share_ppm));
 	see_top(site, l->index, weight);
+}
+
+/* ---- tenants of GPUs ------------------------------------------------------------------------- */
+
+static void load_tenant(struct loading *l, uint32_t row)
+{
+	const char *boot = text_at(l, D_RANK, 0, D_RANK_boot);
+	struct job *job = l->job;
+	struct job_tenant *t;
+
+	job->tenants = grow(job->tenants, job->n_tenants, sizeof(*job->tenants));
+	t = &job->tenants[job->n_tenants++];
+	*t = (struct job_tenant){.rank = l->index,
+				 .place = *boot ? boot : job->hosts[l->rank->host].name,
+				 .uuid = text_at(l, D_TENANT, row, D_TENANT_uuid),
+				 .gpu = text_at(l, D_TENANT, row, D_TENANT_name),
+				 .directory = text_at(l, D_TENANT, row, D_TENANT_directory),
+				 .percentage = text_at(l, D_TENANT, row, D_TENANT_percentage),
+				 .pid = number_at(l, D_TENANT, row, D_TENANT_pid),
+				 .user = number_at(l, D_TENANT, row, D_TENANT_user),
+				 .from_ns =
+					 add_capped(l->rank->begin_ns,
+						    number_at(l, D_TENANT, row, D_TENANT_from_ns)),
+				 .waited_ns = number_at(l, D_TENANT, row, D_TENANT_waited_ns),
+				 .server = number_at(l, D_TENANT, row, D_TENANT_server),
+				 .turn_ns = number_at(l, D_TENANT, row, D_TENANT_turn_ns),
+				 .server_user = number_at(l, D_TENANT, row, D_TENANT_server_user),
+				 .client = number_at(l, D_TENANT, row, D_TENANT_client)};
+	t->until_ns = add_capped(t->from_ns, number_at(l, D_TENANT, row, D_TENANT_used_ns));
 }
 
 /* ---- losses ---------------------------------------------------------------------------------- */
@@ -392,6 +440,8 @@ static void load_rank(struct loading *l)
 		load_site(l, i);
 	for (i = 0; i < l->data->tables[D_LOSS].n; i++)
 		load_loss(l, i);
+	for (i = 0; i < l->data->tables[D_TENANT].n; i++)
+		load_tenant(l, i);
 	job_sum_add(l->job, l->data, l->index);
 }
 
@@ -439,6 +489,7 @@ void job_init(struct job *job, const struct digest *digest)
 	names_release(l.gpus);
 	names_release(l.jobs);
 	find_missing(job);
+	job_share(job);
 	job_meet(job);
 	job_differ(job);
 }
@@ -456,6 +507,7 @@ void job_release(struct job *job)
 	free(job->missing);
 	free(job->findings);
 	free(job->losses);
+	free(job->tenants);
 	free(job->rows);
 	rank_parts_release(&job->parts);
 	arena_release(&job->texts);

@@ -408,6 +408,7 @@ void job_report(struct report *report, const struct job *job)
 {
 	job_report_summary(report, job);
 	job_report_ranks(report, job);
+	job_report_sharing(report, job);
 	job_report_sites(report, job);
 	add_hosts(report, job);
 	job_report_sums(report, job);

@@ -17,6 +17,7 @@ void job_report(struct report *report, const struct job *job);
 void job_report_summary(struct report *report, const struct job *job); /* job, losses, hosts */
 void job_report_ranks(struct report *report,
 		      const struct job *job); /* differences, slow steps, ranks */
+void job_report_sharing(struct report *report, const struct job *job); /* shared GPUs */
 void job_report_sums(struct report *report,
 		     const struct job *job); /* functions, causes, locks, waits */
 void job_report_sites(struct report *report, const struct job *job); /* findings */

@@ -127,6 +127,49 @@ for verb in "why 1" info "export --format=csv -o x"; do
 	said "all.digest: a digest: this needs the traces"
 done
 
+# ---- ranks that share a GPU --------------------------------------------------------------------
+# Each is digested alone; the report of all tells that they took turns, for as long as the report of their traces does.
+SPYSIM_GPUS=1 TORCHELASTIC_RUN_ID=shared "$sim" "$tool" run --no-report -o shared -- timeout -k 5 100 "$app" --quick --csv --ranks=3 --gpus=1 \
+	--steps=60 --work-us=4000 --bytes=2048 >table.csv 2>run.err || fail "shared: no job: $(cat run.err)"
+for trace in shared/*; do
+	status 0 "shared" "$tool" digest -o "$(basename "$trace").digest" "$trace"
+done
+status 0 "shared" "$tool" merge -o shared.digest ranks.rank*.digest
+status 0 "shared" "$tool" report --format=json -o shared.json shared.digest
+status 0 "shared" "$tool" report --format=json -o shared.traces.json shared
+expect "shared" "$(jq -c '[.sharing[] | [.rank[0:6], .how, .others]] | sort' shared.json)" \
+	'[["rank 0","time slices",2],["rank 1","time slices",2],["rank 2","time slices",2]]'
+# But for the rounding of clocks, which are read alone here.
+jq -e --slurpfile traces shared.traces.json '[[.sharing[].shared_ns] | sort, ([$traces[0].sharing[].shared_ns] | sort)] | transpose |
+	all(.[]; (.[0] - .[1] | fabs) < 20000 and .[0] > 50e6)' shared.json >/dev/null ||
+	fail "how long: $(jq -c .sharing shared.json), in the traces $(jq -c .sharing shared.traces.json)"
+expect "a finding" "$(jq -c '[.findings[] | select(.id == "time-slicing") | .ranks, .severity]' shared.json)" '[3,"note"]'
+expect "nobody shares" "$(jq -c '[.sharing, [.findings[].id | select(. == "time-slicing")]]' report.json)" "[[],[]]"
+
+# Of the version before tables of tenants: its ranks are read, merged and shown beside others.
+earlier=$here/../golden/version-1.0.digest
+status 0 "an earlier version" "$tool" merge -o earlier.digest "$earlier" shared.digest
+status 0 "an earlier version" "$tool" report --format=json -o earlier.json earlier.digest
+expect "ranks of both" "$(jq -c '[.job.ranks, (.sharing | length)]' earlier.json)" "[5,3]"
+status 0 "an earlier version alone" "$tool" report "$earlier"
+
+# ---- parts, and other runs -----------------------------------------------------------------------
+"$sim" "$tool" run --no-report --rotate-every=200ms -o parts -- timeout -k 5 100 "$app" --quick --csv --ranks=2 --gpus=2 \
+	--steps=400 --work-us=1000 --bytes=2048 >table.csv 2>run.err || fail "parts: no job: $(cat run.err)"
+status 0 "all parts" "$tool" digest -o whole.digest parts
+first=$(ls -d parts/*rank0*.0001.*)
+status 0 "one part" "$tool" digest -o part.digest "$first"
+status 2 "a part and the whole" "$tool" merge -o none.digest whole.digest part.digest
+said "rank 0 is in whole.digest and in part.digest, and differs"
+said "two parts of a recording, or of a part and the whole"
+status 2 "another run" "$tool" merge -o none.digest whole.digest 0.digest
+said "they are of two runs of the program"
+[ ! -e none.digest ] || fail "digests that differ became one"
+cp -r parts packed
+status 0 "packed" "$tool" pack packed/*
+status 0 "packed" "$tool" digest -o packed.digest packed
+cmp whole.digest packed.digest || fail "packed, and another digest"
+
 # ---- what is not there, or not right ----------------------------------------------------------
 status 0 "three of four" "$tool" merge -o three.digest 0.digest 1.digest 2.digest
 status 0 "three of four" "$tool" report three.digest
