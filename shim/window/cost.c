@@ -27,7 +27,8 @@
 #include "window/window.h"
 
 #define FIRST_AFTER_NS 10000000000ull /* of the recording, unless all of it is measured; … */
-#define CONTROL_AFTER_NS 20000000ull /* … with --overhead: the first calls are recorded in any case */
+#define CONTROL_AFTER_NS \
+	20000000ull /* … with --overhead: the first calls are recorded in any case */
 
 bool spy_cost_without_probes, spy_cost_without_stacks;
 
@@ -188,9 +189,9 @@ void spy_cost_begin(void)
 	accounted = anchors[0].clock;
 	mode = ppm ? CONTROLLED : option ? ALL_THE_TIME : SAMPLED;
 	if (mode != ALL_THE_TIME)
-		measured_from = clock_at(&anchors[0],
-					 anchors[0].realtime_ns +
-						 (ppm ? CONTROL_AFTER_NS : FIRST_AFTER_NS));
+		measured_from =
+			clock_at(&anchors[0], anchors[0].realtime_ns +
+						      (ppm ? CONTROL_AFTER_NS : FIRST_AFTER_NS));
 	else
 		measured_from = anchors[0].clock;
 	current.end = measured_from;
