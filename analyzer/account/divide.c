@@ -197,6 +197,14 @@ static uint64_t unobstructed(const struct thread_account *c, const struct call_c
 	return min_u64(excess_ns, limit_ns);
 }
 
+static bool mps_is_in_the_way(const struct accounting *a, const struct process *process)
+{
+	const struct reading_moment now = moment_now();
+	struct mps_server server;
+
+	return model_mps_in_the_way(a->model, process, &now, &server);
+}
+
 /*
  * A client of MPS waits in cuInit while the server belongs to another user; what the process found
  * before and after says so. The whole of cuInit is charged: what of it was work is unknown. Nothing
@@ -208,8 +216,7 @@ static uint64_t mps_turn(const struct accounting *a, const struct completed_call
 	uint64_t begin_ns = process->mps_before.ns, end_ns = process->mps.ns ?: process->init_ns;
 
 	if (likely(!begin_ns) || begin_ns > f->end_ns || (end_ns && end_ns < f->begin_ns) ||
-	    reading_refuses("a daemon of MPS") || /* other processes tell */
-	    !model_mps_in_the_way(a->model, process))
+	    !mps_is_in_the_way(a, process))
 		return 0;
 	if (begin_ns < f->begin_ns)
 		begin_ns = f->begin_ns;

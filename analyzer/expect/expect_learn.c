@@ -301,6 +301,25 @@ static void add_name(char ***names, size_t *n, const char *name)
 	(*names)[(*n)++] = xstrdup(name);
 }
 
+/* The first one counts, as for the model. */
+static void see_mps(const struct stream *stream, const union spy_any *raw)
+{
+	struct trace_use *use = &stream->trace->use;
+	const char *directory = record_text(raw, 0);
+	size_t bytes = strlen(directory) + 1;
+
+	if (use->mps || !raw->mps.initialised)
+		return;
+	use->mps = xcalloc(1, sizeof(*use->mps) + bytes);
+	use->mps->ns = timeline_ns(&stream->trace->timeline, raw->other.time);
+	use->mps->stream = stream->index;
+	use->mps->uid = raw->mps.uid;
+	use->mps->daemon = raw->mps.daemon;
+	use->mps->server = raw->mps.server;
+	use->mps->server_uid = raw->mps.server_uid;
+	memcpy(use->mps->directory, directory, bytes);
+}
+
 static void see_gpu(struct trace_use *use, const union spy_any *raw)
 {
 	const char *uuid = record_text(raw, 1);
@@ -345,11 +364,7 @@ static void learn_other(struct learner *l, const union spy_any *raw)
 				 record_text(raw, 0) + strlen(driver));
 		break;
 	case SPY_EV_MPS:
-		l->stream->trace->use.mps |= !raw->mps.initialised;
-		break;
-	case SPY_EV_NCCL_COMM:
-	case SPY_EV_COLLECTIVE:
-		l->stream->trace->use.collectives = true;
+		see_mps(l->stream, raw);
 		break;
 	default:
 		break;
@@ -548,6 +563,7 @@ static void init(struct expect *e, struct trace_set *set)
 	expect_grow_table(e);
 	for (i = 0; i < set->n_traces; i++) {
 		free(set->traces[i]->use.gpus);
+		free(set->traces[i]->use.mps);
 		set->traces[i]->use = (struct trace_use){0};
 		e->probed &= metadata_number(&set->traces[i]->metadata, "probes", 0) != 0;
 	}

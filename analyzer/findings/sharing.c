@@ -134,9 +134,10 @@ static uint64_t waited_until(const struct analysis *a, const struct process *pro
 
 uint64_t sharing_turn_ns(const struct analysis *a, const struct process *process)
 {
+	struct mps_server server;
 	uint64_t until_ns;
 
-	if (!model_mps_in_the_way(&a->model, process))
+	if (!model_mps_in_the_way(&a->model, process, NULL, &server))
 		return 0;
 	until_ns = waited_until(a, process);
 	return until_ns >= process->mps_before.ns + TURN_LEAST_NS

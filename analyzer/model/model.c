@@ -899,34 +899,56 @@ const struct gpu *model_gpu(const struct process *process, uint16_t device)
 	return NULL;
 }
 
-/* Found another process the same daemon, and has it had its server since? */
-static bool joined(const struct process *process, const struct process *self)
+/* What a process had found of a daemon when it had initialised CUDA. */
+static const struct trace_mps *mps_found(const struct process *process,
+					 const struct reading_moment *now)
 {
-	const struct mps *other = &process->mps, *before = &self->mps_before;
+	const struct trace_mps *mps = process->trace->use.mps;
+	struct reading_moment at;
+
+	if (!mps || !now)
+		return mps;
+	at = (struct reading_moment){mps->ns, mps->stream + 1};
+	return moment_compare(&at, now) <= 0 ? mps : NULL;
+}
+
+/* Found another process the same daemon, and has it had its server since? */
+static bool joined(const struct process *process, const struct trace_mps *other,
+		   const struct process *self)
+{
+	const struct mps *before = &self->mps_before;
 
 	return other->ns > before->ns && other->server && other->server_uid == other->uid &&
 	       process->trace->host == self->trace->host && other->daemon == before->daemon &&
 	       !strcmp(other->directory, before->directory);
 }
 
-const struct mps *model_mps_in_the_way(const struct model *model, const struct process *process)
+bool model_mps_in_the_way(const struct model *model, const struct process *process,
+			  const struct reading_moment *now, struct mps_server *server)
 {
-	const struct mps *before = &process->mps_before, *meanwhile = NULL;
+	const struct mps *before = &process->mps_before;
+	bool meanwhile = false;
 	size_t i;
 
 	if (!before->ns)
-		return NULL;
+		return false;
 	for (i = 0; i < model->n_processes; i++) {
-		const struct mps *other = &model->processes[i].mps;
+		const struct trace_mps *other = mps_found(&model->processes[i], now);
 
-		if (!joined(&model->processes[i], process))
+		if (!other || !joined(&model->processes[i], other, process))
 			continue;
-		if (other->server == before->server) /* whose it was, maybe only since then */
-			return other->uid == before->uid ? NULL : other;
-		if (other->uid != before->uid && (!process->mps.ns || other->ns < process->mps.ns))
-			meanwhile = other;
+		if (other->server == before->server) { /* whose it was, maybe only since then */
+			*server = (struct mps_server){other->server, other->server_uid};
+			return other->uid != before->uid;
+		}
+		if (other->uid != before->uid &&
+		    (!process->mps.ns || other->ns < process->mps.ns)) {
+			*server = (struct mps_server){other->server, other->server_uid};
+			meanwhile = true;
+		}
 	}
 	if (meanwhile) /* what was there before was idle: it made way */
-		return meanwhile;
-	return mps_of_another(before) ? before : NULL;
+		return true;
+	*server = (struct mps_server){before->server, before->server_uid};
+	return mps_of_another(before);
 }

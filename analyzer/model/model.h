@@ -138,6 +138,10 @@ struct mps {
 	char *directory, *percentage, *memory_limit, *priority;
 };
 
+struct mps_server {
+	uint32_t server, uid;
+};
+
 /* Did the server work for another user then? */
 static inline bool mps_of_another(const struct mps *mps)
 {
@@ -345,9 +349,11 @@ const char *model_kernel(const struct process *process, uint32_t kernel);
 /*
  * The MPS server that a process had to wait for in cuInit, because it worked for another user: the
  * one it found before; or, if there was none yet, that of another user's process which became a
- * client of the same daemon meanwhile. Known once cuInit has returned. NULL: it waited for none.
+ * client of the same daemon meanwhile. Known once cuInit has returned. False: it waited for none. What other processes
+ * found the first reading has seen; now: of that only what was before; NULL: all of it.
  */
-const struct mps *model_mps_in_the_way(const struct model *model, const struct process *process);
+bool model_mps_in_the_way(const struct model *model, const struct process *process,
+			  const struct reading_moment *now, struct mps_server *server);
 
 /* The process's GPU of that ordinal, or NULL. */
 const struct gpu *model_gpu(const struct process *process, uint16_t device);

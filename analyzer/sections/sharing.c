@@ -214,7 +214,7 @@ static const struct table_kind turn_kind = {
 
 /* Processes of the trace that were that server's clients. */
 static const char *clients_of(struct arena *texts, const struct analysis *a,
-			      const struct host *host, const struct mps *self)
+			      const struct host *host, const struct mps_server *self)
 {
 	struct names names = {0};
 	size_t i;
@@ -223,7 +223,7 @@ static const char *clients_of(struct arena *texts, const struct analysis *a,
 		const struct process *process = &a->model.processes[i];
 
 		if (process->trace->host == host && process->mps.ns &&
-		    process->mps.server == self->server && process->mps.uid == self->server_uid)
+		    process->mps.server == self->server && process->mps.uid == self->uid)
 			add_name(texts, &names, process);
 	}
 	return names.count ? names_text(texts, &names) : "processes that were not recorded";
@@ -237,17 +237,18 @@ static void add_turns(struct report *report, const struct analysis *a)
 	for (i = 0; i < a->model.n_processes; i++) {
 		const struct process *process = &a->model.processes[i];
 		const struct mps *before = &process->mps_before;
-		const struct mps *mps = model_mps_in_the_way(&a->model, process);
+		struct mps_server mps;
 		struct turn_row row;
 
-		if (!mps || !sharing_turn_ns(a, process))
+		if (!model_mps_in_the_way(&a->model, process, NULL, &mps) ||
+		    !sharing_turn_ns(a, process))
 			continue;
 		row = (struct turn_row){
 			.process = text_process(&report->arena, process->trace),
 			.pid = process->trace->pid,
 			.user = before->uid,
-			.server = mps->server,
-			.server_user = mps->server_uid,
+			.server = mps.server,
+			.server_user = mps.uid,
 			.waited_ns = sharing_turn_ns(a, process),
 		};
 		row.text = report_text(report,
@@ -256,8 +257,8 @@ static void add_turns(struct report *report, const struct analysis *a)
 				       process->mps.ns || process->init_ns
 					       ? "at most: what else cuInit did is in it"
 					       : "and had not come out of cuInit",
-				       mps->server_uid,
-				       clients_of(&report->arena, a, process->trace->host, mps));
+				       mps.uid,
+				       clients_of(&report->arena, a, process->trace->host, &mps));
 		rows = grow(rows, n, sizeof(*rows));
 		rows[n++] = row;
 	}

@@ -89,42 +89,9 @@ static void unite_by_gpu(struct groups *g, const struct trace_set *set, bool tim
 	free(all);
 }
 
-static void unite_those(struct groups *g, const struct trace_set *set,
-			bool (*belongs)(const struct trace *trace))
-{
-	size_t i, first = set->n_traces;
-
-	for (i = 0; i < set->n_traces; i++) {
-		if (!belongs(set->traces[i]))
-			continue;
-		if (first == set->n_traces)
-			first = i;
-		groups_unite(g, (uint32_t)first, (uint32_t)i);
-	}
-}
-
-/* Which one a process had to wait for, others tell. */
-static bool has_mps(const struct trace *trace)
-{
-	return trace->use.mps;
-}
-
-static bool is_any(const struct trace *trace)
-{
-	(void)trace;
-	return true;
-}
-
 void groups_by_use(struct groups *g, const struct trace_set *set)
 {
-	size_t i;
-
 	unite_by_gpu(g, set, false);
-	for (i = 0; i < set->n_traces; i++)
-		if (has_mps(set->traces[i]))
-			break;
-	if (i < set->n_traces)
-		unite_those(g, set, is_any);
 }
 
 void groups_by_gpu_times(struct groups *g, const struct trace_set *set)

@@ -371,6 +371,7 @@ static void free_trace(struct trace *trace)
 	trace_parts_release(trace);
 	free(trace->mapped);
 	free(trace->use.gpus);
+	free(trace->use.mps);
 	free(trace->program);
 	free(trace->dir);
 	free(trace);

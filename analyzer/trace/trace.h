@@ -68,8 +68,13 @@ struct trace_use {
 		uint32_t uuid; /* a hash of it */
 	} * gpus; /* that it told of; owned */
 	size_t n_gpus;
-	bool collectives; /* of NCCL */
-	bool mps; /* there was a daemon of MPS before it initialised CUDA */
+	/* The daemon of MPS that it had found when it had initialised CUDA; owned; NULL: none. */
+	struct trace_mps {
+		uint64_t ns; /* of the record */
+		uint32_t stream; /* likewise: its index */
+		uint32_t uid, daemon, server, server_uid;
+		char directory[];
+	} * mps;
 };
 
 /* A directory of a recording that has several. */

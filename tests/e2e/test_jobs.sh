@@ -18,8 +18,8 @@ for log in "$here"/../golden/*.log; do
 	mkdir "$name"
 	"$bin/log_traces" "$log" "$name" || fail "log_traces $name"
 done
-same_all sharing one # MPS
-same_all turns one
+same_all sharing several # MPS
+same_all turns several # likewise
 same_all killed several
 
 "$gentrace" processes 60000 7 processes || fail gentrace
