@@ -31,9 +31,11 @@ static struct spy_rec_head head(uint64_t time, enum spy_event event, enum spy_fn
 		.time = time, .event = event, .fn = fn, .duration = duration, .context = 1};
 }
 
+static uint64_t launch_places = 16;
+
 static void launch(struct tw_trace *w, unsigned int slot, uint64_t *time)
 {
-	struct spy_rec_launch r = {.caller = 0x401000 + random_below(16) * 64,
+	struct spy_rec_launch r = {.caller = 0x401000 + random_below(launch_places) * 64,
 				   .kernel_lo = (uint16_t)(1 + random_below(8)),
 				   .stream = 0x5000 + slot};
 
@@ -626,6 +628,13 @@ static void work_as_rank(struct tw_trace *w, uint64_t records, uint64_t n, uint6
 	}
 }
 
+/* The same, and hardly two launches are made at the same place. */
+static void work_everywhere(struct tw_trace *w, uint64_t records, uint64_t n, uint64_t i)
+{
+	launch_places = 1 << 22;
+	work_as_rank(w, records, n, i);
+}
+
 /* In folders below; each has a GPU of its own. */
 static void processes(const char *dir, uint64_t records, uint64_t n,
 		      void (*write)(struct tw_trace *w, uint64_t records, uint64_t n, uint64_t i))
@@ -653,13 +662,21 @@ static const struct {
 	bool slots; /* each of the N takes one */
 	void (*write_process)(struct tw_trace *w, uint64_t records, uint64_t n, uint64_t i);
 } SHAPES[] = {
-	{"loop", shape_loop, true, NULL},           {"threads", shape_threads, false, NULL},
-	{"waiters", shape_waiters, true, NULL},     {"locks", shape_locks, false, NULL},
-	{"streams", shape_streams, false, NULL},    {"modules", shape_modules, false, NULL},
-	{"notes", shape_notes, false, NULL},        {"kernels", shape_kernels, false, NULL},
-	{"stacks", shape_stacks, false, NULL},      {"sites", shape_sites, false, NULL},
-	{"functions", shape_functions, true, NULL}, {"processes", NULL, false, work_alone},
-	{"ranks", NULL, false, work_as_rank},       {"gpu", shape_gpu, false, NULL},
+	{"loop", shape_loop, true, NULL},
+	{"threads", shape_threads, false, NULL},
+	{"waiters", shape_waiters, true, NULL},
+	{"locks", shape_locks, false, NULL},
+	{"streams", shape_streams, false, NULL},
+	{"modules", shape_modules, false, NULL},
+	{"notes", shape_notes, false, NULL},
+	{"kernels", shape_kernels, false, NULL},
+	{"stacks", shape_stacks, false, NULL},
+	{"sites", shape_sites, false, NULL},
+	{"functions", shape_functions, true, NULL},
+	{"processes", NULL, false, work_alone},
+	{"ranks", NULL, false, work_as_rank},
+	{"places", NULL, false, work_everywhere},
+	{"gpu", shape_gpu, false, NULL},
 	{"nested", shape_nested, true, NULL},
 };
 #define N_SHAPES (sizeof(SHAPES) / sizeof(SHAPES[0]))

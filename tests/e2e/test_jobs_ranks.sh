@@ -56,6 +56,11 @@ P
 same_all torn several
 same_digest torn
 
+# More places than are told apart: which ones are depends on all ranks, so that the set is read again by one thread.
+"$gentrace" places 90000 3 places || fail gentrace
+compare report places --format=json
+grep -q "given up: too many places of ranks" more.parts || fail "places: $(cat more.parts)"
+
 # ---- recorded ----
 
 [ -e "$build/sim/lib/libcuda.so.1" ] || { without "recordings: no simulator"; exit 0; }
