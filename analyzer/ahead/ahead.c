@@ -21,6 +21,15 @@ static size_t aligned(size_t bytes)
 	return (bytes + 7) & ~(size_t)7;
 }
 
+/* The lines of the block were read by the other thread: they are fetched before it is their turn. */
+#define FETCHED_AHEAD 512
+
+static inline void fetch_to_write(const struct ahead *a)
+{
+	__builtin_prefetch(a->block + a->used + FETCHED_AHEAD, 1);
+	__builtin_prefetch(a->block + a->used + FETCHED_AHEAD + 64, 1);
+}
+
 /* False: nothing more is wanted. */
 static bool next_block(struct ahead *a)
 {
@@ -43,6 +52,7 @@ static struct ahead_item *add(struct ahead *a, enum ahead_kind kind, size_t byte
 	item = (struct ahead_item *)(void *)(a->block + a->used);
 	a->used += all;
 	a->last = item;
+	fetch_to_write(a);
 	item->bytes = (uint16_t)all;
 	item->kind = kind;
 	item->followed = false;
@@ -188,6 +198,7 @@ static void release(struct ahead *a)
 	}
 	free(a->direct);
 	free(a->nested);
+	free(a->streams);
 	free(a->called_ns);
 	free(a->begins_cuda);
 	free(a->left);
@@ -201,6 +212,7 @@ struct ahead *ahead_begin(const struct ahead_wish *wish)
 	struct ahead *a = xcalloc(1, sizeof(*a));
 	const struct functions *functions = &wish->set->functions;
 	uint32_t fn;
+	size_t i;
 
 	a->set = wish->set;
 	a->merge = wish->merge;
@@ -208,6 +220,11 @@ struct ahead *ahead_begin(const struct ahead_wish *wish)
 	a->record = wish->record;
 	a->left = xcalloc(a->set->n_streams + 1, sizeof(*a->left));
 	a->called_ns = xcalloc(a->set->n_streams + 1, sizeof(*a->called_ns));
+	a->streams = xcalloc(a->set->n_streams + 1, sizeof(*a->streams));
+	for (i = 0; i < a->set->n_streams; i++)
+		a->streams[i] = (struct stream){.trace = a->set->streams[i]->trace,
+						.slot = a->set->streams[i]->slot,
+						.index = (uint32_t)i};
 	a->n_functions = functions->count;
 	a->begins_cuda = xcalloc(a->n_functions + 1, 1);
 	for (fn = 0; fn < a->n_functions; fn++)
@@ -324,7 +341,7 @@ static void return_left(struct ahead *a, uint32_t stream)
 	a->first = NULL;
 	a->item = NULL;
 	a->record->raw = (const union spy_any *)&a->again;
-	a->record->stream = a->set->streams[stream];
+	a->record->stream = &a->streams[stream];
 	a->record->process = a->record->stream->trace->index;
 	a->record->tid = l->tid;
 	a->record->ns = l->all[l->next].item.ns;

@@ -57,7 +57,9 @@ struct ahead_left {
 struct ahead {
 	struct queue queue;
 	struct trace_set *set;
-	/* The main reading's: */
+	char apart_from_queue[APART_BYTES];
+	/* The main reading's. Its streams are copies: the others are written to, with their readers, for each record. */
+	struct stream *streams;
 	const uint8_t *at, *end; /* in the block */
 	struct record *record; /* in hand */
 	const struct ahead_record *first; /* of it, in the block or kept; NULL: it was left */
@@ -67,6 +69,7 @@ struct ahead {
 	struct spy_rec_head again; /* the one in hand, if it was left */
 	void *kept; /* the record in hand, if its block is empty */
 	/* The thread's: */
+	char apart_from_reading[APART_BYTES];
 	struct merge *merge;
 	uint64_t nested_ns;
 	uint64_t *called_ns; /* by stream: as in struct stream */
@@ -118,7 +121,7 @@ static inline bool ahead_next(struct ahead *a)
 	a->item = &first->item;
 	a->at += first->item.bytes;
 	record->raw = (const union spy_any *)(first + 1);
-	record->stream = a->set->streams[first->item.stream];
+	record->stream = &a->streams[first->item.stream];
 	record->process = record->stream->trace->index;
 	record->tid = first->tid;
 	record->ns = first->item.ns;
@@ -132,7 +135,8 @@ static inline size_t ahead_coming(const struct ahead *a, uint32_t *streams, size
 	const uint8_t *at = a->at;
 	size_t n;
 
-	__builtin_prefetch(at + 512);
+	__builtin_prefetch(at + 512); /* which the other thread has written */
+	__builtin_prefetch(at + 576);
 	for (n = 0; n < most && at != a->end; n++) {
 		const struct ahead_item *item = (const struct ahead_item *)(const void *)at;
 

@@ -14,6 +14,10 @@
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+/* What one thread writes all the time lies so far from what another one does: processors fetch two lines of the cache at
+ * once. */
+#define APART_BYTES 128
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 static inline uint64_t min_u64(uint64_t a, uint64_t b)

@@ -47,7 +47,6 @@ struct wait_chain_link {
 };
 
 struct blame {
-	struct blame_sums sums; /* before the last record: to be added to, and no more */
 	struct charges *charges; /* the thread that adds to them; NULL: this one */
 	size_t pairs_share; /* of pairs, each process's */
 	struct worst_call worst_calls[WORST_CALLS];
@@ -55,6 +54,9 @@ struct blame {
 	struct subject subject; /* the worst calls are those that have to do with it */
 	struct journal *journal; /* of a part: has the worst calls, too; NULL: none */
 	uint64_t serial, calls, waits;
+	char apart[APART_BYTES];
+	struct blame_sums sums; /* before the last record: to be added to, and no more */
+	char apart_from_others[APART_BYTES];
 };
 
 /*

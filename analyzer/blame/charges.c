@@ -66,10 +66,12 @@ void blame_sums_stalled(struct blame_sums *sums, const struct charge *c, bool ac
 
 #define BLOCKS 8
 #define BLOCK_CHARGES 512
+#define FETCHED_AHEAD 6 /* of those that the other thread has written, or read */
 
 struct charges {
 	struct blame_sums *sums;
 	struct queue queue;
+	char apart[APART_BYTES];
 	struct charge *block; /* of the one who writes: NULL: none yet */
 	size_t n;
 	double cpu_s;
@@ -85,6 +87,7 @@ static void *add_up(void *data)
 
 	while ((all = (const struct charge *)(const void *)queue_take(&c->queue, &bytes)))
 		for (i = 0; i < bytes / sizeof(*all); i++) {
+			__builtin_prefetch(&all[i + FETCHED_AHEAD]);
 			reading_place.moment =
 				(struct reading_moment){all[i].at_ns, all[i].at_stream};
 			blame_sums_add(c->sums, &all[i]);
@@ -111,6 +114,7 @@ struct charge *charges_room(struct charges *c)
 {
 	if (unlikely(!c->block))
 		c->block = (struct charge *)(void *)queue_room(&c->queue);
+	__builtin_prefetch(&c->block[c->n + FETCHED_AHEAD], 1);
 	return &c->block[c->n];
 }
 

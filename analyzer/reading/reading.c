@@ -310,7 +310,7 @@ static inline void fetch_next(const struct reading *r, const struct ahead *ahead
 		return;
 	c = r->paths[streams[1]].account;
 	__builtin_prefetch(c, 1);
-	__builtin_prefetch(&r->a->set->streams[streams[1]]->called_ns, 1);
+	__builtin_prefetch(&ahead->streams[streams[1]].called_ns, 1);
 	c = r->paths[streams[0]].account;
 	if (!c)
 		return;

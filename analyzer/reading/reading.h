@@ -11,12 +11,13 @@
 
 struct reading {
 	struct analysis *a;
-	struct merge merge;
 	struct ahead *ahead; /* another thread has the merge; NULL: this one */
 	struct record record; /* in hand */
 	struct fast_path *paths; /* by stream of the set */
 	size_t stacks_most; /* stack_gc */
 	uint64_t records; /* so far */
+	char apart[APART_BYTES];
+	struct merge merge;
 };
 
 /* Reads the streams of a->model, whose parts are initialised. They are at their begin. helpers: so many threads may help. */
