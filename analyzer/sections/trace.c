@@ -65,15 +65,18 @@ static void add_part_losses(struct loss_rows *l, const struct process *process)
 	uint32_t removed = process->removed_parts;
 	struct arena *texts = &l->report->arena;
 
-	if (removed && missing.first == removed)
+	/* One that was removed last may not have been told of any more. */
+	if (removed &&
+	    (missing.first == removed || (trace->n_parts > 1 && missing.first > removed))) {
 		add_loss(l, trace, process->removed_calls, "removed",
 			 arena_printf(texts,
 				      "records of calls in the first %s, %s, which were removed by "
 				      "the recorder (--keep, --keep-for)",
 				      text_count(texts, removed, "part"),
 				      text_time(texts, process->removed_ns)));
-	else if (trace->n_parts > 1)
-		missing.between += missing.first;
+		missing.first -= removed;
+	}
+	missing.between += missing.first;
 	if (trace->n_parts > 1)
 		add_loss(l, trace, missing.between, "parts",
 			 "parts of the recording that are not here");

@@ -43,6 +43,25 @@ static bool is_empty(struct trace_set *set, const struct trace *trace)
 	return !n;
 }
 
+/* It was killed between the exchange of their names and the first record: the board is in the new folder. */
+static void take_board(struct trace_set *set, struct trace *to, struct trace *from)
+{
+	struct board none = to->board;
+	struct stream **streams;
+	size_t i, n;
+
+	if (to->board.present || !from->board.present)
+		return;
+	to->board = from->board;
+	from->board = none;
+	to->alive = from->alive;
+	to->live = from->live;
+	to->writing = from->writing;
+	streams = streams_of(set, to, &n);
+	for (i = 0; i < n; i++)
+		streams[i]->reader.live = to->live;
+}
+
 /* A slot without a stream in the last part gets the part's own. */
 static void join(struct trace_set *set, struct trace *last, struct trace *part,
 		 struct stream **by_slot)
@@ -94,8 +113,10 @@ static void join_all(struct trace_set *set, struct trace **parts, size_t n)
 	struct trace *last;
 	size_t i, n_streams;
 
-	while (n > 1 && is_empty(set, parts[n - 1]))
-		parts[--n]->joined = true;
+	for (; n > 1 && is_empty(set, parts[n - 1]); n--) {
+		take_board(set, parts[n - 2], parts[n - 1]);
+		parts[n - 1]->joined = true;
+	}
 	last = parts[n - 1];
 	streams = streams_of(set, last, &n_streams);
 	for (i = 0; i < n_streams; i++)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include "process/own_stack.h"
 #include "arch/processor.h"
+#include "parts/parts.h"
 #include "process/folder.h"
 #include "process/options.h"
 #include "process/tear.h"
@@ -391,6 +392,7 @@ static void complete_trace(void)
 	spy_modules_look();
 	look_at_files();
 	spy_warn_damaged();
+	spy_parts_tell_removed();
 	write_clock_record();
 	if (spy_self->page && !spy_self->depth && spy_self->counts_turn)
 		spy_thread_wake(spy_self);
