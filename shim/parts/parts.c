@@ -67,6 +67,8 @@ void spy_parts_leave(uint32_t part)
 
 /* ---- what there is ----------------------------------------------------------------------------- */
 
+#define FILES_BYTES ((uint64_t)(48 << 10)) /* of a part's metadata and of its board, about */
+
 /* On the disk, of the part that is being written. */
 static uint64_t bytes_of_part(void)
 {
@@ -189,6 +191,7 @@ static void finish(uint32_t number, uint32_t suffix, uint64_t calls, uint64_t no
 				  .calls_so_far = calls,
 				  .end = now};
 	atomic_fetch_add(&parts()->finished_bytes, bytes);
+	atomic_fetch_add(&spy_session->used, FILES_BYTES); /* of the next one */
 	atomic_store(&parts()->next, number + 1);
 }
 
@@ -300,9 +303,17 @@ int spy_parts_rotate(void)
 
 /* ---- by itself ---------------------------------------------------------------------------------- */
 
+/* Not where little more is in it than what each part has: parts would follow one another at each look. */
+static bool is_large(void)
+{
+	uint64_t bytes = bytes_of_part(), each = FILES_BYTES + spy_stream_first_bytes();
+
+	return wanted.bytes && bytes >= wanted.bytes && bytes >= each + each / 2;
+}
+
 static bool is_due(uint64_t now)
 {
-	if (wanted.bytes && bytes_of_part() >= wanted.bytes)
+	if (is_large())
 		return true;
 	/* Where nothing is recorded, nothing is to be put away. */
 	return now >= atomic_load(&parts()->due) &&
@@ -347,7 +358,8 @@ void spy_parts_begin(void)
 {
 	uint64_t now = spy_clock();
 
-	spy_options_parts(&wanted);
+	if (spy_options_parts(&wanted))
+		atomic_fetch_add(&spy_session->used, FILES_BYTES);
 	atomic_store(&parts()->begun_at[1], now);
 	atomic_store(&parts()->due, end_of_part(now));
 	atomic_store(&parts()->oldest, 1);

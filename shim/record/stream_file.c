@@ -448,6 +448,11 @@ static void unmap_tail(struct spy_thread *thread)
 	thread->row = NULL;
 }
 
+uint64_t spy_stream_first_bytes(void)
+{
+	return atomic_load(&spy_session->slots) * FIRST_ROOM;
+}
+
 /* How large may the tail become? With a size bound the tails' growth together takes an eighth of
  * it. */
 static size_t next_room(const struct spy_thread *thread, bool bounded)
@@ -732,7 +737,7 @@ static int next_packet(struct spy_thread *thread, uint32_t part)
 		return first_packet(thread, part);
 	if (thread->file.part != part)
 		return move_on(thread, part);
-	if (grow(thread, spy_options_keeps_packets()))
+	if (grow(thread, spy_options_keep_bytes()))
 		return 0;
 	error = store_packet(thread);
 	if (error)

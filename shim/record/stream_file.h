@@ -74,6 +74,9 @@ void spy_stream_file_name(char *name, uint32_t slot, uint64_t number);
  * room for what is in progress then. */
 uint8_t *spy_stream_limit(const struct spy_stream_file *file);
 
+/* So much do the tails of all slots have on the disk, in a part of the recording that has just begun. */
+uint64_t spy_stream_first_bytes(void);
+
 /*
  * Makes room for the slot's records: the tail grows, or its packet is stored and the next one
  * begins. head is where the thread's next record would go, and goes. Of slot 0 with the session's
