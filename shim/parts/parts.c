@@ -325,6 +325,11 @@ static bool is_due(uint64_t now)
 #define RETRY_SOON_NS \
 	1000000 /* another thread is at it, or stores a packet in the folder of the part before */
 
+#define REST \
+	20 /* times as long as a look took: a slow disk with parts of milliseconds does not stop the program */
+
+static _Atomic uint64_t rests_until;
+
 static void look_on_own_stack(void *data)
 {
 	static _Atomic uint64_t retry_at;
@@ -340,15 +345,24 @@ static void look_on_own_stack(void *data)
 	}
 	spy_parts_expire(now);
 	spy_parts_tell_removed();
+	now = spy_clock() - now; /* so long it took */
+	atomic_store(&rests_until, spy_clock() + REST * now);
+}
+
+static bool is_anything_due(uint64_t now)
+{
+	if (is_large())
+		return true;
+	return now >= atomic_load_explicit(&rests_until, memory_order_relaxed) &&
+	       (is_due(now) || spy_parts_are_kept_too_long(now) ||
+		atomic_load(&parts()->removed_told) != atomic_load(&parts()->removed));
 }
 
 /* Where nothing is to be done, which is nearly always, the own stack and its signal mask are not needed: the mask is
  * changed under a lock that all threads of the process share. */
 void spy_parts_look(uint64_t now)
 {
-	if (spy_session_active() &&
-	    (is_due(now) || spy_parts_are_kept_too_long(now) ||
-	     atomic_load(&parts()->removed_told) != atomic_load(&parts()->removed)))
+	if (spy_session_active() && is_anything_due(now))
 		spy_own_stack_run(look_on_own_stack, &now);
 }
 
