@@ -23,6 +23,20 @@ for run in "threads 600 300" "threads 2000 4" "load 8 20000" "again spawn calls 
 	done
 done
 
+# Parts that end every few milliseconds, by age and by size, and are removed.
+while read -r variables; do
+	for run in "load 6 15000" "threads 200 20"; do
+		# shellcheck disable=SC2086 # several words
+		setarch -R timeout 60 env $variables LD_LIBRARY_PATH=$fakes LD_PRELOAD="$CUDASPY_FIRST $CUDASPY_SHIM" \
+			"$bin/life" $run >tsan.log 2>&1 ||
+			fail "life $run, $variables, under TSan: $(grep -v '^cudaspy:' tsan.log | head -n 60)"
+	done
+done <<-END
+	CUDASPY_ROTATE_EVERY=5ms
+	CUDASPY_ROTATE_EVERY=2ms CUDASPY_KEEP=1 CUDASPY_KEEP_FOR=50ms
+	CUDASPY_ROTATE_SIZE=1 CUDASPY_KEEP=4
+END
+
 # tsan NAME COMMAND...: leaves its output in tsan.out.
 tsan() {
 	local name=$1

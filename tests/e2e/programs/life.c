@@ -10,6 +10,7 @@
  *   life threads N AT_ONCE    N threads, AT_ONCE at a time, one call each
  *   life names                threads with names
  *   life end HOW              calls, then ends: _exit, _Exit, exit, quick_exit, abort, thread, segv
+ *   life busy HOW MS          four threads call, and after so long the process ends: as above, or kill, exec
  *   life handler              calls and mallocs until a signal handler calls _exit
  *   life storm                calls under a storm of signals
  *   life until-killed N       N calls, says so, then sits in one
@@ -323,11 +324,8 @@ static void *exit_here(void *unused)
 	exit(24);
 }
 
-static int end(const char *how)
+static void end_by(const char *how)
 {
-	pthread_t thread;
-
-	calls(20);
 	if (strcmp(how, "_exit") == 0)
 		_exit(21);
 	if (strcmp(how, "_Exit") == 0)
@@ -340,11 +338,34 @@ static int end(const char *how)
 		abort();
 	if (strcmp(how, "segv") == 0)
 		raise(SIGSEGV);
+	if (strcmp(how, "kill") == 0)
+		raise(SIGKILL);
+	if (strcmp(how, "exec") == 0)
+		execl(self, self, "calls", "10", NULL);
+}
+
+static int end(const char *how)
+{
+	pthread_t thread;
+
+	calls(20);
+	end_by(how);
 	/* thread: out of one of several, all of them calling */
 	for (int i = 0; i < 3; i++)
 		pthread_create(&thread, NULL, call_until_stopped, NULL);
 	pthread_create(&thread, NULL, exit_here, NULL);
 	pause();
+	return 1;
+}
+
+static int busy(const char *how, int ms)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&thread, NULL, call_until_stopped, NULL);
+	usleep((useconds_t)ms * 1000);
+	end_by(how);
 	return 1;
 }
 
@@ -776,6 +797,8 @@ int main(int argc, char **argv)
 		return names();
 	if (strcmp(what, "end") == 0)
 		return end(argv[2]);
+	if (strcmp(what, "busy") == 0)
+		return busy(argv[2], atoi(argv[3]));
 	if (strcmp(what, "handler") == 0)
 		handler();
 	if (strcmp(what, "storm") == 0)
