@@ -152,7 +152,7 @@ static inline void note_acquired(const void *lock, uint64_t before)
 /*
  * Three functions inside a call, because a launch takes some eight locks: inside_ for one that is free and was not waited for
  * lately, as nearly all of them; rare_ for others; wait_ where it was not to be had. Of such a mutex it is enough to look: it
- * is acquired by the real function, to which inside_ jumps. A thread that is overtaken between the look and the call waits
+ * is acquired by the real function, to which inside_ jumps, and outside_, behind which is busy_. A thread that is overtaken between the look and the call waits
  * unseen; where that is likely, for the mutex is taken again and again, it has had waiters, and is tried.
  */
 
@@ -217,7 +217,7 @@ static inline bool is_taken(const pthread_mutex_t *lock)
 
 #define MUTEX(name, tried, params, args) \
 	PROBE_BOTH(int, name, params, args) \
-	static int outside_##name params \
+	static __attribute__((noinline)) int busy_##name params \
 	{ \
 		uint32_t owner; \
 		int done; \
@@ -234,6 +234,10 @@ static inline bool is_taken(const pthread_mutex_t *lock)
 		WAIT_OUTSIDE(int, \
 			     (.kind = SPY_WAIT_MUTEX, .object = (uintptr_t)l, .holder = owner), \
 			     real.name args, .flags = not_had(result) ? SPY_WAIT_FAILED : 0) \
+	} \
+	static int outside_##name params \
+	{ \
+		return likely(!is_taken(l)) ? real.name args : busy_##name args; \
 	} \
 	static __attribute__((noinline)) int wait_##name params \
 	{ \
@@ -342,7 +346,7 @@ static inline bool is_open(const pthread_rwlock_t *lock, enum spy_wait_kind kind
 
 #define RWLOCK(name, tried, try, kind_, params, args) \
 	PROBE_BOTH(int, name, params, args) \
-	static int outside_##name params \
+	static __attribute__((noinline)) int busy_##name params \
 	{ \
 		uint32_t owner; \
 		int done; \
@@ -355,6 +359,10 @@ static inline bool is_open(const pthread_rwlock_t *lock, enum spy_wait_kind kind
 		owner = spy_wait_owner((const uint32_t *)&l->__data.__cur_writer); \
 		WAIT_OUTSIDE(int, (.kind = kind_, .object = (uintptr_t)l, .holder = owner), \
 			     real.name args, .flags = result ? SPY_WAIT_FAILED : 0) \
+	} \
+	static int outside_##name params \
+	{ \
+		return likely(is_open(l, kind_)) ? real.name args : busy_##name args; \
 	} \
 	static __attribute__((noinline)) int wait_##name params \
 	{ \

@@ -154,14 +154,14 @@ expect "storm: threads that wait or are waited for" "$(waits | awk '{ split($2, 
 
 # Followed in bursts, again and again, and not all the time; the record of the long wait says so, that of a lock that
 # does not change hands does not. And all of it, if that is wanted.
-play hot
+play hot 1000
 readable "$trace"
 bursts() { grep ' \[held\] ' dump | grep -c ' in=cudaLaunchHostFunc'; }
-[ "$(bursts)" -lt 150000 ] || fail "hot: $(bursts) of 300,000 moves are recorded"
+[ "$(bursts)" -lt 500000 ] || fail "hot: $(bursts) of 1,000,000 moves are recorded"
 [ "$(bursts)" -gt 128 ] || fail "hot: $(bursts) moves are recorded: less than three bursts"
 expect "hot: waits" "$(waits ' kind=write .* count=1 ' | grep -o ' flags=[^ ]*' | sort | tr -d '\n')" " flags=0x1 flags=0x41"
 "$tool" report --format=json "$trace" >report.json 2>err || [ $? = 1 ] || fail "hot: $(cat err)"
-CUDASPY_ALL_LOCKS=1 play hot
+CUDASPY_ALL_LOCKS=1 play hot 300
 expect "hot, all: moves and what was lost" "$(($(bursts) + $(closing err | cut -d ' ' -f 3) >= 300000))" 1
 expect "hot, all: waits" "$(waits ' kind=write .* count=1 ' | grep -o ' flags=[^ ]*' | tr -d '\n')" " flags=0x1 flags=0x1"
 

@@ -20,7 +20,7 @@
  *   waits storm            signal handlers' calls interrupt threads that contend, at any moment
  *   waits above            the same on a stack that lies above the thread's, and more waits in one call
  *                          than a packet has room for
- *   waits hot              a lock that changes hands all the time while somebody wants it
+ *   waits hot N            in N calls, a lock that changes hands all the time while somebody wants it
  *   waits fork             a child forked while a thread waits
  *   waits map              waits between calls that come from many threads, until all are through
  */
@@ -872,24 +872,26 @@ static void above(void)
 
 /* ---- a hot lock ------------------------------------------------------------------------------------ */
 
-#define HOT_CALLS 300
 #define HOT_MOVES 1000
+
+static int hot_calls;
 
 static void *move_in_calls(void *data)
 {
 	moves_left = HOT_MOVES;
-	for (int i = 0; i < HOT_CALLS; i++)
+	for (int i = 0; i < hot_calls; i++)
 		call(move_often, data);
 	return NULL;
 }
 
 /* Then one that nobody has in between. */
-static void hot(void)
+static void hot(int calls)
 {
 	struct holder holder = {.lock = lock_read, .unlock = unlock_rwlock, .for_ms = LONG_MS};
 	struct holder writer = {.lock = lock_write, .unlock = unlock_rwlock};
 	pthread_t moving, wanting;
 
+	hot_calls = calls;
 	pthread_rwlock_rdlock(&rwlock);
 	pthread_create(&wanting, NULL, want, NULL);
 	sleep_ms(LONG_MS);
@@ -948,7 +950,7 @@ int main(int argc, char **argv)
 	} else if (strcmp(what, "above") == 0) {
 		above();
 	} else if (strcmp(what, "hot") == 0) {
-		hot();
+		hot(n);
 	} else if (strcmp(what, "fork") == 0) {
 		forked();
 	} else if (strcmp(what, "map") == 0) {
