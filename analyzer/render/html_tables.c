@@ -18,8 +18,11 @@ static const char head[] =
 	"h2{margin:2em 0 .4em;font-size:1.15em}table{border-collapse:collapse;width:100%}\n"
 	"th,td{text-align:left;vertical-align:top;padding:.25em .8em .25em 0}\n"
 	"th{border-bottom:1px solid;font-weight:600}tr.first td{border-top:1px solid #8884}\n"
-	".number{text-align:right;font-variant-numeric:tabular-nums}.below{padding-left:2em;"
-	"opacity:.85}\n"
+	".number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}"
+	".below{padding-left:2em;opacity:.85}\n"
+	".wide{overflow-x:auto}.facts th{border:0;white-space:nowrap}"
+	"td,p{overflow-wrap:anywhere}\n"
+	"@media (max-width:600px){.rows td:not(.number):not(.below){min-width:5em}}\n"
 	".problem{color:#b3261e}.note{color:#8a6100}.missing h2{color:#9c27b0}\n"
 	"@media (prefers-color-scheme:dark){.problem{color:#ff8a80}.note{color:#ffd54f}}\n"
 	"@media print{body{max-width:none;margin:0}}\n</style></head><body>\n<h1>cudaspy "
@@ -158,7 +161,8 @@ static void put_table(const struct table *t, FILE *out)
 		put_text(t->n_rows ? t->intro : t->kind->when_empty, out);
 		fputs("</p>\n", out);
 	}
-	fputs("<table>\n", out);
+	fprintf(out, "<div class=\"wide\"><table class=\"%s\">\n",
+		t->kind->facts ? "facts" : "rows");
 	if (t->kind->facts) {
 		put_facts(t, out);
 	} else if (t->n_rows) {
@@ -166,7 +170,7 @@ static void put_table(const struct table *t, FILE *out)
 		for (i = 0; i < t->n_rows && i < ROWS_MOST; i++)
 			put_row(t, i, out);
 	}
-	fputs("</table>\n", out);
+	fputs("</table></div>\n", out);
 	if (!t->kind->facts && t->n_rows > ROWS_MOST)
 		fprintf(out, "<p>%zu more rows: cudaspy report --format=json has them.</p>\n",
 			t->n_rows - ROWS_MOST);

@@ -64,6 +64,11 @@ else
 	looked "hostile program" node "$look/look_quiet.mjs" "$chromium" "$tmp/app.html" '<img src=x onerror=alert(1)>'
 fi
 
+# ---- a job of 1,000 ranks, from digests -------------------------------------------------------------
+"$build/tests/scale/gendigest" x 25 1000 --hosts=125 --steps=60 --job-file=job.digest >planted.json || fail "no job"
+"$tool" report --redact --format=html -o job.html job.digest 2>err || fail "no page of a job: $(cat err)"
+looked job node "$look/look_job.mjs" "$chromium" "$tmp/job.html" planted.json 1000
+
 # ---- what a frame costs: printed, and held against bounds that any machine keeps --------------------------
 node "$look/fake.mjs" "$page" big big.html || fail "no page of a million calls"
 node "$look/fake.mjs" "$page" ranks ranks.html || fail "no page of 64 ranks"

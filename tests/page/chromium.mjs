@@ -70,7 +70,8 @@ export class Chromium {
 			await this.send(`${domain}.enable`);
 	}
 
-	/* Opens a file at a size and theme, `still`: for somebody who wants no motion; waits until the page says that it is ready. */
+	/* Opens a file at a size and theme, `still`: for somebody who wants no motion; waits until the page says that it is ready, if
+	 * it has a script. */
 	async open(file, {width = 1280, height = 900, dark = false, touch = false, still = false} = {}) {
 		this.messages = [];
 		this.requests = [];
@@ -81,7 +82,7 @@ export class Chromium {
 		const loaded = new Promise((done) => this.loaded = done);
 		await this.send('Page.navigate', {url: pathToFileURL(file).href});
 		await loaded;
-		await this.until('window.cudaspy !== undefined || document.querySelector(".failed") !== null');
+		await this.until('window.cudaspy !== undefined || document.querySelector(".failed") !== null || document.scripts.length === 0');
 	}
 
 	async eval(expression) {
