@@ -66,24 +66,26 @@ static void add_histogram(uint64_t *row, const struct histogram *h)
 		}
 }
 
-static uint64_t lost_in(const struct making_digest *m, uint32_t fn)
+/* By function, what the calls of all threads lost. The caller frees it. */
+static uint64_t *losses_of(const struct making_digest *m)
 {
 	const struct model *model = &m->a->model;
-	uint64_t ns = 0;
+	uint32_t n = m->a->stats.n_functions, j;
+	uint64_t *lost_ns = xcalloc((size_t)n + 1, sizeof(*lost_ns));
 	size_t i;
 
 	for (i = 0; i < model->n_threads; i++) {
 		const struct thread_account *c =
 			thread_account_of(&m->a->accounts, model->threads[i]);
-		const struct account *account = c ? account_find(&c->functions, fn) : NULL;
 
-		ns += account ? account_lost(account) : 0;
+		for (j = 0; c && j < c->functions.n; j++)
+			lost_ns[c->functions.fns[j]] += account_lost(&c->functions.all[j]);
 	}
-	return ns;
+	return lost_ns;
 }
 
 static void add_function(struct making_digest *m, uint32_t fn, const struct calls *calls,
-			 bool nested)
+			 bool nested, uint64_t lost_ns)
 {
 	uint64_t counted = nested ? 0 : m->a->stats.counted[fn], *row;
 
@@ -96,19 +98,21 @@ static void add_function(struct making_digest *m, uint32_t fn, const struct call
 	row[D_FUNC_failed] = calls->failed;
 	row[D_FUNC_total_ns] = calls->total_ns;
 	row[D_FUNC_longest_ns] = calls->durations_ns.max;
-	row[D_FUNC_lost_ns] = nested ? 0 : lost_in(m, fn);
+	row[D_FUNC_lost_ns] = lost_ns;
 	add_histogram(row, &calls->durations_ns);
 }
 
 static void make_functions(struct making_digest *m)
 {
 	const struct callstats *s = &m->a->stats;
+	uint64_t *lost_ns = losses_of(m);
 	uint32_t fn;
 
 	for (fn = 0; fn < s->n_functions; fn++) {
-		add_function(m, fn, &s->direct[fn], false);
-		add_function(m, fn, &s->nested[fn], true);
+		add_function(m, fn, &s->direct[fn], false, lost_ns[fn]);
+		add_function(m, fn, &s->nested[fn], true, 0);
 	}
+	free(lost_ns);
 }
 
 /* ---- roles ----------------------------------------------------------------------------------- */
