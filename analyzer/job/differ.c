@@ -139,10 +139,12 @@ static uint64_t time_of(const struct job_rank *r)
 	return r->span_ns - min_u64(r->dormant_ns, r->span_ns);
 }
 
-/* From the first operation that it was compared in to the last one. */
+/* From the first operation that it was compared in to the last one, and what came before the first, about. */
 static uint64_t met_ns(const struct job_rank *r)
 {
-	return r->last_met_ns - min_u64(r->first_met_ns, r->last_met_ns);
+	uint64_t span_ns = r->last_met_ns - min_u64(r->first_met_ns, r->last_met_ns);
+
+	return r->met > 1 ? span_ns + span_ns / (r->met - 1) : span_ns;
 }
 
 static uint64_t ppm(uint64_t part, uint64_t whole)

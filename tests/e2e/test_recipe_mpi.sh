@@ -29,6 +29,26 @@ launched() {
 	says 'rank 1 .*comes late' reduce.out
 	[ -s job.html ] || fail "$1: no page"
 	"$tool" digest -o all.digest traces 2>/dev/null && cmp all.digest job.digest || fail "$1: the digest is another one"
+	PATH=$tmp/$1-bin:$PATH RANK_LATE=1 RANK_MEET=$PWD varied "$1"
+}
+
+# varied NAME: what people do instead. cudaspy around mpirun; a rank that makes no CUDA calls; one rank; cudaspy-mpi with more and with
+# fewer ranks than there are traces.
+varied() {
+	local sim=$here/../sim/with-sim n
+	timeout -k 5 60 "$sim" "$tool" run --no-report -o around -- mpirun -n 4 ./app >around.out 2>&1 || fail "$1, around: $(cat around.out)"
+	expect "$1: ranks, around" "$(ls -d around/*.cudaspy | sed 's/.*\.rank\([0-9]*\)-.*/\1/' | sort | tr '\n' ' ')" "0 1 2 3 "
+	# shellcheck disable=SC2016
+	timeout -k 5 60 "$sim" mpirun -n 4 "$tool" run --no-report -o idle -- sh -c '
+		rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+		[ "$rank" = 3 ] || RANK=$rank WORLD_SIZE=3 exec ./app' >idle.out 2>&1 || fail "$1, a rank without CUDA: $(cat idle.out)"
+	expect "$1: traces, a rank without CUDA" "$(ls -d idle/*.cudaspy | wc -l)" 3
+	timeout -k 5 60 "$sim" mpirun -n 1 "$tool" run --no-report -o alone -- ./app >alone.out 2>&1 || fail "$1, one rank: $(cat alone.out)"
+	for n in 1 2 9; do
+		timeout -k 5 60 mpirun -n $n cudaspy-mpi -o of$n.digest around alone >of.out 2>&1 || fail "$1, cudaspy-mpi of $n: $(cat of.out)"
+		cmp of1.digest of$n.digest || fail "$1: $n ranks make another digest"
+	done
+	"$tool" report --format=json of9.digest 2>/dev/null | python3 -c 'import json, sys; assert json.load(sys.stdin)["job"]["ranks"] == 5' || fail "$1: other ranks"
 }
 
 for mpi in openmpi mpich; do
