@@ -94,12 +94,28 @@ static const struct journal_entry *next_of(const struct part_journal *j)
 	return &j->replayed->journal.all[j->replayed->next];
 }
 
+/* Other threads have written the entries: what comes next in this journal is fetched while those of others are replayed. */
+static void fetch_ahead(const struct part_chunk *chunk)
+{
+	const struct journal_entry *next = &chunk->journal.all[chunk->next];
+	const struct journal_entry *end = &chunk->journal.all[chunk->journal.n];
+
+	if (next < end && next->kind == JOURNAL_RANK)
+		ranks_fetch_owned(next->rank.news);
+	if (next + 1 < end && next[1].kind == JOURNAL_RANK)
+		ranks_fetch(next[1].rank.news);
+	if (next + 2 < end)
+		__builtin_prefetch(next + 2);
+}
+
 static void take(struct part_journal *j)
 {
 	struct part_chunk *chunk = j->replayed;
 
-	if (++chunk->next < chunk->journal.n)
+	if (++chunk->next < chunk->journal.n) {
+		fetch_ahead(chunk);
 		return;
+	}
 	j->replayed = chunk->behind;
 	if (!j->replayed)
 		j->last_replayed = &j->replayed;

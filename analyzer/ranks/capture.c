@@ -92,8 +92,9 @@ static struct rank_op *op_new(struct ranks *ranks, const struct record *record,
 	op->submit_end_ns = launch ? launch->end_ns : record->ns;
 	op->n_parts = n_parts;
 	for (i = 0; i < n_parts; i++)
-		op->parts[i] =
-			(struct rank_part){parts[i].place->place, parts[i].ns, parts[i].end_ns};
+		op->parts[i] = (struct rank_part){.place = parts[i].place->place,
+						  .ns = parts[i].ns,
+						  .end_ns = parts[i].end_ns};
 	if (lane)
 		take_lane(op, lane, launch, handed_over(ranks, record, device));
 	return op;

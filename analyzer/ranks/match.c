@@ -248,6 +248,12 @@ static void expect_run(struct ranks *ranks, struct rank_op *op, uint32_t id)
 static void op_add(struct ranks *ranks, struct rank_instance *instance, struct rank_member *member,
 		   struct rank_op *op)
 {
+	uint32_t i;
+
+	for (i = 0; i < op->n_parts; i++) {
+		op->parts[i].like = op->parts[i].place->like;
+		op->parts[i].roughly = op->parts[i].place->roughly;
+	}
 	op->instance = instance;
 	op->member = member;
 	op->next = instance->ops;

@@ -58,6 +58,31 @@ void ranks_apply(struct ranks *ranks, const struct rank_news *news)
 	}
 }
 
+#define CACHE_LINE 64
+
+static void fetch(const void *data, size_t bytes)
+{
+	size_t at;
+
+	for (at = 0; at < bytes; at += CACHE_LINE)
+		__builtin_prefetch((const char *)data + at);
+}
+
+void ranks_fetch(const struct rank_news *news)
+{
+	fetch(news, sizeof(struct rank_submitted_news));
+}
+
+void ranks_fetch_owned(const struct rank_news *news)
+{
+	const struct rank_submitted_news *submitted = (const struct rank_submitted_news *)news;
+
+	if (news->kind == RANK_NEWS_SUBMITTED && submitted->op)
+		fetch(submitted->op, sizeof(*submitted->op) + 8 * sizeof(struct rank_part));
+	else if (news->kind == RANK_NEWS_PLACE)
+		fetch(((const struct rank_place_news *)news)->place, sizeof(struct rank_place));
+}
+
 void ranks_drop(struct rank_news *news)
 {
 	const struct rank_place_news *place = (const struct rank_place_news *)news;

@@ -262,6 +262,10 @@ struct rank_news;
  * theirs, and it can be freed. */
 void ranks_apply(struct ranks *ranks, const struct rank_news *news);
 
+/* It is applied soon: into the cache with it; sooner, and with what it owns. */
+void ranks_fetch(const struct rank_news *news);
+void ranks_fetch_owned(const struct rank_news *news);
+
 /* One that is not applied. */
 void ranks_drop(struct rank_news *news);
 

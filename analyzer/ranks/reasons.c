@@ -18,7 +18,7 @@ uint64_t rank_part_since_met(const struct rank_op *op, const struct rank_part *p
 
 static uint32_t number_of(const struct rank_part *part, bool roughly)
 {
-	return roughly ? part->place->roughly : part->place->like;
+	return roughly ? part->roughly : part->like;
 }
 
 static uint64_t time_at(const struct rank_op *op, uint32_t number, bool roughly)

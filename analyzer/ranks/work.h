@@ -47,6 +47,7 @@ struct lane_part {
 struct rank_part {
 	struct rank_place *place;
 	uint64_t ns, end_ns;
+	uint32_t like, roughly; /* the place's: parts of many operations are compared by them */
 };
 
 /* A thread that submits operations. */
