@@ -2,10 +2,10 @@
  * analyzer/parallel/parts.h: a trace set is read in parts, by several threads at a time, and the result is that of one
  * reading of the whole set, to the last byte.
  *
- * A part is some processes, and all that their records say of one another: processes that share a GPU, or are ranks of
- * one job, are in one part (trace/groups.h). Each part has a struct analysis of its own and goes through the main reading
+ * A part is some processes, and all that their records say of one another: those that share a GPU are in one part
+ * (trace/groups.h). Each part has a struct analysis of its own and goes through the main reading
  * alone (workers.c). What is about several parts (threads of other processes in the kernel module, the list of the worst
- * calls, GPUs that are idle together) it writes down in a journal. The journals of all parts are replayed in the order of
+ * calls, GPUs that are idle together, ranks) it writes down in journals. Those of all parts are replayed in the order of
  * time (replay.c), while the parts are read. Then the parts become one: threads, locks, places and all that has a number
  * or an order get those that one reading would have given them, by the moment at which they came up (join*.c).
  *

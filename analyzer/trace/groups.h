@@ -1,6 +1,6 @@
 /*
  * analyzer/trace/groups.h: which processes of a set have to be read together, for their records say something of one
- * another: those that use the same GPU, ranks of one job, those with GPU times.
+ * another: those that use the same GPU.
  */
 #ifndef CUDASPY_GROUPS_H
 #define CUDASPY_GROUPS_H
