@@ -137,7 +137,7 @@ kib=$(du -sk "$out" | cut -f 1)
 # --- requests: many, at once, to programs that have ended, from several sides ---
 rm -rf "$out"
 for i in 1 2 3; do
-	spied "$bin/life" for-ever >/dev/null 2>messages.$i &
+	spied timeout 200 "$bin/life" for-ever >/dev/null 2>messages.$i &
 done
 for ((i = 0; i < 600; i++)); do
 	[ "$(find "$out" -name stream_0001_tail | wc -l)" = 3 ] && break
