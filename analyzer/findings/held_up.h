@@ -16,7 +16,8 @@ enum held_up_by {
 
 struct held_up {
 	enum held_up_by by;
-	const struct rank *rank; /* the one that held the others up for longest, but for its longest time; NULL: none did */
+	const struct rank *
+		rank; /* the one that held the others up for longest, but for its longest time; NULL: none did */
 	bool mostly; /* for most of the time */
 	uint64_t
 		job_ns; /* of its steps; else from the first operation of a rank to its last one, the longest */
