@@ -209,7 +209,7 @@ static void release(struct ahead *a)
 
 struct ahead *ahead_begin(const struct ahead_wish *wish)
 {
-	struct ahead *a = xcalloc(1, sizeof(*a));
+	struct ahead *a = xcalloc_apart(1, sizeof(*a));
 	const struct functions *functions = &wish->set->functions;
 	uint32_t fn;
 	size_t i;
@@ -218,20 +218,20 @@ struct ahead *ahead_begin(const struct ahead_wish *wish)
 	a->merge = wish->merge;
 	a->nested_ns = wish->nested_ns;
 	a->record = wish->record;
-	a->left = xcalloc(a->set->n_streams + 1, sizeof(*a->left));
-	a->called_ns = xcalloc(a->set->n_streams + 1, sizeof(*a->called_ns));
-	a->streams = xcalloc(a->set->n_streams + 1, sizeof(*a->streams));
+	a->left = xcalloc_apart(a->set->n_streams + 1, sizeof(*a->left));
+	a->called_ns = xcalloc_apart(a->set->n_streams + 1, sizeof(*a->called_ns));
+	a->streams = xcalloc_apart(a->set->n_streams + 1, sizeof(*a->streams));
 	for (i = 0; i < a->set->n_streams; i++)
 		a->streams[i] = (struct stream){.trace = a->set->streams[i]->trace,
 						.slot = a->set->streams[i]->slot,
 						.index = (uint32_t)i};
 	a->n_functions = functions->count;
-	a->begins_cuda = xcalloc(a->n_functions + 1, 1);
+	a->begins_cuda = xcalloc_apart(a->n_functions + 1, 1);
 	for (fn = 0; fn < a->n_functions; fn++)
 		a->begins_cuda[fn] = functions->all[fn].contract == SPY_CONTRACT_INIT;
 	if (wish->count) {
-		a->direct = xcalloc(a->n_functions + 1, sizeof(*a->direct));
-		a->nested = xcalloc(a->n_functions + 1, sizeof(*a->nested));
+		a->direct = xcalloc_apart(a->n_functions + 1, sizeof(*a->direct));
+		a->nested = xcalloc_apart(a->n_functions + 1, sizeof(*a->nested));
 	}
 	queue_init(&a->queue, BLOCKS, BLOCK_BYTES);
 	if (!pthread_create(&a->thread, NULL, read_ahead, a))

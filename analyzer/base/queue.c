@@ -46,7 +46,7 @@ uint8_t *queue_room(struct queue *q)
 	cancelled = q->cancelled;
 	pthread_mutex_unlock(&q->lock);
 	if (!block->bytes && !cancelled)
-		block->bytes = xcalloc(1, q->block_bytes);
+		block->bytes = xcalloc_apart(1, q->block_bytes);
 	return cancelled ? NULL : block->bytes;
 }
 

@@ -30,6 +30,17 @@ void *xcalloc(size_t count, size_t size)
 	return or_die(calloc(count ? count : 1, size));
 }
 
+void *xcalloc_apart(size_t count, size_t size)
+{
+	size_t bytes, lines;
+
+	if (__builtin_mul_overflow(count, size, &bytes))
+		return or_die(NULL);
+	lines = bytes / APART_BYTES + 1;
+	return memset(or_die(aligned_alloc(APART_BYTES, lines * APART_BYTES)), 0,
+		      lines * APART_BYTES);
+}
+
 void *xrealloc(void *old, size_t count, size_t size)
 {
 	return or_die(reallocarray(old, count ? count : 1, size));

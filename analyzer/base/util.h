@@ -14,10 +14,6 @@
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-/* What one thread writes all the time lies so far from what another one does: processors fetch two lines of the cache at
- * once. */
-#define APART_BYTES 128
-
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 static inline uint64_t min_u64(uint64_t a, uint64_t b)
@@ -34,6 +30,14 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
  * analyzer without memory has nothing to show. The caller frees. */
 void *xcalloc(size_t count, size_t size);
 void *xrealloc(void *old, size_t count, size_t size);
+
+/* What one thread writes all the time lies so far from what another one does: processors fetch two lines of the cache at
+ * once. */
+#define APART_BYTES 128
+
+/* As xcalloc, of what one thread has for itself while others run. */
+void *xcalloc_apart(size_t count, size_t size);
+
 char *xstrndup(const char *text, size_t n);
 char *xstrdup(const char *text);
 char *xvasprintf(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));

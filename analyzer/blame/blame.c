@@ -21,7 +21,7 @@ void blame_init(struct blame *b, size_t n_processes)
 	size_t share = PAIRS_MOST / (n_processes ?: 1);
 
 	*b = (struct blame){.pairs_share = share > PAIRS_LEAST ? share : PAIRS_LEAST};
-	b->sums.pairs = xcalloc(n_processes + 1, sizeof(*b->sums.pairs));
+	b->sums.pairs = xcalloc_apart(n_processes + 1, sizeof(*b->sums.pairs));
 }
 
 void blame_release(struct blame *b)

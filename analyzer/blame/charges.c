@@ -99,7 +99,7 @@ static void *add_up(void *data)
 
 struct charges *charges_begin(struct blame_sums *sums)
 {
-	struct charges *c = xcalloc(1, sizeof(*c));
+	struct charges *c = xcalloc_apart(1, sizeof(*c));
 
 	c->sums = sums;
 	queue_init(&c->queue, BLOCKS, BLOCK_CHARGES * sizeof(struct charge));

@@ -236,7 +236,7 @@ static void begin_ahead(struct reading *r)
 void reading_begin(struct reading *r, struct analysis *a, unsigned int helpers)
 {
 	*r = (struct reading){.a = a, .stacks_most = STACKS_FIRST};
-	r->paths = xcalloc(a->set->n_streams, sizeof(*r->paths));
+	r->paths = xcalloc_apart(a->set->n_streams, sizeof(*r->paths));
 	merge_init_streams(&r->merge, a->model.streams, a->model.n_streams, false);
 	if (a->accounted)
 		exact_begin(&a->idle);

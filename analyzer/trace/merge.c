@@ -113,7 +113,7 @@ void merge_init_streams(struct merge *m, struct stream *const *streams, size_t n
 {
 	size_t i;
 
-	*m = (struct merge){.streams = xcalloc(n + 1, sizeof(struct stream *))};
+	*m = (struct merge){.streams = xcalloc_apart(n + 1, sizeof(struct stream *))};
 	for (i = 0; i < n; i++) {
 		/* What is wrong with its begin is said before all records. */
 		reading_place.moment = (struct reading_moment){0, streams[i]->index + 1};
@@ -121,7 +121,7 @@ void merge_init_streams(struct merge *m, struct stream *const *streams, size_t n
 		    (gpus || streams[i]->reader.kind != SPY_STREAM_GPU))
 			m->streams[m->n_streams++] = streams[i];
 	}
-	m->losers = xcalloc(2 * m->n_streams + 1, sizeof(*m->losers));
+	m->losers = xcalloc_apart(2 * m->n_streams + 1, sizeof(*m->losers));
 	begin(m);
 	/* merge_next finds that it has no record, and asks for the best. */
 	reader_init(&m->nothing.reader, NULL);
