@@ -228,6 +228,16 @@ static void use_time(struct spy_thread *thread, uint64_t now, uint64_t cycles, u
 				    TIME_PART * (cycles < most ? cycles : most);
 }
 
+void spy_stack_rested(struct spy_thread *thread, uint64_t from, uint64_t now)
+{
+	if (now <= from)
+		return;
+	if (thread->stacks_until > from)
+		thread->stacks_until += now - from;
+	if (thread->stacks_time_until > from)
+		thread->stacks_time_until += now - from;
+}
+
 /* From the function that `from` returns to. */
 static size_t walk(const struct spy_thread *thread, struct spy_unwind *from, uint64_t *frames)
 {

@@ -100,6 +100,9 @@ extern uint64_t spy_long_gap;
 
 struct spy_outside;
 
+/* From `from` until now (cycles) the thread took no stacks, whatever it did: its share is what it was then. */
+void spy_stack_rested(struct spy_thread *thread, uint64_t from, uint64_t now);
+
 /* A wait between calls has ended; now is the time of its record, which comes behind. A long one gets
  * a stack, as far as its thread's share goes. Takes no lock, allocates nothing. */
 void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, uint64_t now);

@@ -22,6 +22,7 @@
 #include "record/board.h"
 #include "record/session.h"
 #include "record/thread.h"
+#include "stack/stack.h"
 #include "window/control.h"
 #include "window/cost.h"
 #include "window/window.h"
@@ -299,11 +300,26 @@ static bool fits(const struct spy_cost_phase *phase)
 	       has_no_stacks(phase) == spy_cost_stacks_off();
 }
 
+/* The thread's share of stacks is not saved up in phases without them, for the next ones to cost more than others. */
+static void rest_stacks(struct spy_thread *thread, uint64_t now)
+{
+	struct spy_cost_thread *cost = &thread->cost;
+	bool bare = cost->phase.kind == SPY_COST_COUNTING || has_no_stacks(&cost->phase);
+
+	if (bare && !cost->bare_since)
+		cost->bare_since = now;
+	if (bare || !cost->bare_since)
+		return;
+	spy_stack_rested(thread, cost->bare_since, now);
+	cost->bare_since = 0;
+}
+
 static void begin_phase(struct spy_thread *thread, uint64_t now)
 {
 	struct spy_cost_thread *cost = &thread->cost;
 
 	cost->phase = phase_now(now);
+	rest_stacks(thread, now);
 	if (!fits(&cost->phase))
 		cost->phase.window = 0;
 	cost->delay_ns = cost->delayed_ns;

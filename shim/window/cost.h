@@ -29,6 +29,7 @@ struct spy_cost_thread {
 	uint64_t calls_at; /* outer_calls then */
 	uint64_t delay_ns,
 		delayed_ns; /* without a CPU: as of then, and as of the last phase's end */
+	uint64_t bare_since; /* in phases without stacks since then, cycles; 0: in one with them */
 	uint32_t pause; /* spy_window_pauses when it began to count */
 };
 
