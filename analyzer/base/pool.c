@@ -63,7 +63,7 @@ void pool_run(unsigned int jobs, size_t n, void (*work_on)(void *data, size_t i)
 	      void (*done)(void *data, size_t i), void *data)
 {
 	struct pool p = {.n = n,
-			 .most_ahead = (size_t)AHEAD_EACH * jobs,
+			 .most_ahead = (size_t)AHEAD_EACH * (jobs ?: 1),
 			 .finished = xcalloc(n, sizeof(*p.finished)),
 			 .work = work_on,
 			 .done = done,
