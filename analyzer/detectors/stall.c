@@ -213,8 +213,8 @@ struct stall stall_sum(const struct analysis *a, bool across_devices,
 		.threads = xcalloc(a->model.n_threads + 1, sizeof(bool)),
 		.processes = xcalloc(a->model.n_processes + 1, sizeof(bool)),
 	};
-	const struct call_set *calls =
-		across_devices ? &a->accounts.blame.sums.stalled_across : &a->accounts.blame.sums.stalled;
+	const struct call_set *calls = across_devices ? &a->accounts.blame.sums.stalled_across
+						      : &a->accounts.blame.sums.stalled;
 	const struct blame_edge *edge;
 
 	EDGES_ITER (edge, &a->accounts.blame.sums.roots) {
