@@ -216,7 +216,6 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 	size_t i;
 
 	*a = (struct accounting){.model = model, .expect = expect, .filtering = filtering};
-	blame_init(&a->blame, model->n_processes);
 	work_init(&a->work, model);
 	ranges_init(&a->ranges, model);
 	if (filter_has(filtering, FILTER_RANGE))

@@ -203,6 +203,7 @@ struct process_account {
 	double avoidable_ns;
 	uint64_t walks; /* events of locks that waits may look at (holders.c); 0: not begun */
 	size_t n_threads, n_locks;
+	size_t n_pairs[2]; /* edges with its waiters: direct ones, roots */
 	/* threads that have more than the last call in their rings */
 	struct thread_account *remembered;
 	size_t n_remembered;

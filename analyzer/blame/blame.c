@@ -10,47 +10,13 @@
 /* So many links a wait chain has at most: a longer one would be a circle. */
 #define LEVELS_MOST 16
 
-/* Pairs of calls that are counted separately, besides some for each thread and lock: all pairs of
- * 128 threads. Of many processes each has its share. */
-#define PAIRS_MOST 16384
-#define PAIRS_LEAST 1024
-#define PAIRS_EACH 4
-
-void blame_init(struct blame *b, size_t n_processes)
-{
-	size_t share = PAIRS_MOST / (n_processes ?: 1);
-
-	*b = (struct blame){.pairs_share = share > PAIRS_LEAST ? share : PAIRS_LEAST};
-	b->sums.pairs = xcalloc_apart(n_processes + 1, sizeof(*b->sums.pairs));
-}
-
 void blame_release(struct blame *b)
 {
-	blame_sums_release(&b->sums);
+	edges_release(&b->direct);
+	edges_release(&b->roots);
+	free(b->stalled.bits);
+	free(b->stalled_across.bits);
 	*b = (struct blame){0};
-}
-
-void blame_begin_sums(struct blame *b)
-{
-	b->charges = charges_begin(&b->sums);
-}
-
-void blame_end_sums(struct accounting *a, bool give_up)
-{
-	struct blame_sums *sums = &a->blame.sums;
-	size_t i;
-
-	charges_end(a->blame.charges, give_up);
-	a->blame.charges = NULL;
-	for (i = 0; i < sums->n_starting && !give_up; i++) {
-		const struct starting_stalls *s = &sums->starting[i];
-		struct account *account =
-			account_of(&thread_account_get(a, s->waiter)->functions, s->fn);
-
-		account->starting_stalls[false] += s->calls[false];
-		account->starting_stalls[true] += s->calls[true];
-	}
-	sums->n_starting = 0;
 }
 
 static enum processes_help blame_processes_help(const union blame_key *root)
@@ -87,95 +53,130 @@ static uint32_t index_of(const struct thread *thread)
 	return thread ? thread->index + 1 : 0;
 }
 
-/* A thread that stands for several is one of those that were too many, unless it is the waiter itself. */
-static uint32_t holder_index(const struct blame_origin *o, const struct thread *holder)
+static union blame_key key_of(const struct blame_origin *o, const struct thread *holder,
+			      uint32_t fn, uint8_t device, const struct lock *lock, uint8_t cause)
 {
-	if (unlikely(holder && holder->many) && holder != o->waiter)
-		return BLAME_MANY;
-	return index_of(holder);
+	return blame_key_of(index_of(o->waiter), o->fn, o->device, index_of(holder), fn, device,
+			    lock ? lock->index + 1 : 0, cause, o->inferred);
 }
 
-/* What does not fit into one word of the key. */
-struct charged {
-	const struct thread *holder;
-	uint32_t fn;
-	uint8_t device, cause;
-	const struct lock *lock;
-	double ns, avoidable_ns;
-};
+/* Pairs of calls that are counted separately, besides some for each thread and lock: all pairs of
+ * 128 threads. Of many processes each has its share. */
+#define PAIRS_MOST 16384
+#define PAIRS_LEAST 1024
+#define PAIRS_EACH 4
 
-/* Filled in word by word, each of which is read again at once. */
-static __always_inline void fill_in(const struct accounting *a, const struct blame_origin *o,
-				    bool root, const struct charged *what, struct charge *c)
+/* Are there that many already? roots: of these, else of direct ones. */
+static bool has_all_pairs(const struct accounting *a, const struct process_account *p, bool roots)
 {
-	const struct process_account *p = &a->processes[o->process];
-	uint32_t waiter = index_of(o->waiter), holder = holder_index(o, what->holder);
-	bool may_be_many = holder && holder != waiter && !o->waiter->many;
-	size_t most = a->blame.pairs_share + PAIRS_EACH * (p->n_threads + p->n_locks);
+	size_t each = PAIRS_EACH * (p->n_threads + p->n_locks), share;
 
-	c->key.words[0] = blame_key_waiter(waiter, o->fn);
-	c->key.words[1] = blame_key_holder(holder, what->fn);
-	c->key.words[2] = blame_key_rest(what->lock ? what->lock->index + 1 : 0, o->device,
-					 what->device, what->cause, o->inferred);
-	c->call = o->call;
-	c->wait = o->wait;
-	c->ns = what->ns;
-	c->avoidable_ns = what->avoidable_ns;
-	c->waiter = o->waiter;
-	c->begin_ns = o->begin_ns;
-	c->pairs_most = may_be_many ? (uint32_t)most : 0;
-	c->process = o->process;
-	c->root = root;
-	c->starting = o->starting;
-	c->working = o->working;
+	if (likely(p->n_pairs[roots] < PAIRS_LEAST + each))
+		return false;
+	share = PAIRS_MOST / (a->model->n_processes ?: 1);
+	return p->n_pairs[roots] >= (share > PAIRS_LEAST ? share : PAIRS_LEAST) + each;
 }
 
-static __always_inline void charge(struct accounting *a, const struct blame_origin *o, bool root,
-				   const struct charged *what)
+static struct blame_edge *get_edge(struct process_account *p, struct blame_edges *edges, bool roots,
+				   const union blame_key *key)
 {
-	struct charges *charges = a->blame.charges;
-	struct reading_moment now;
-	struct charge one, *c;
+	size_t before = edges->n;
+	struct blame_edge *edge = edges_get(edges, key);
 
-	if (!charges) {
-		fill_in(a, o, root, what, &one);
-		blame_sums_add(&a->blame.sums, &one);
-		return;
+	p->n_pairs[roots] += edges->n - before;
+	return edge;
+}
+
+/* Of hundreds of threads each waits for each. Beyond so many pairs a sum has the waiter and the
+ * holder's call, but not the holder's thread. */
+static struct blame_edge *edge_of(struct accounting *a, const struct blame_origin *o, bool roots,
+				  const union blame_key *key, struct thread *holder)
+{
+	struct process_account *p = &a->processes[o->process];
+	struct blame_edges *edges = roots ? &a->blame.roots : &a->blame.direct;
+	union blame_key many = *key;
+	struct blame_edge *edge;
+
+	if (likely(!has_all_pairs(a, p, roots)) || !holder || key->holder == key->waiter)
+		return get_edge(p, edges, roots, key);
+	edge = edges_find(edges, key);
+	if (edge)
+		return edge;
+	many.holder = index_of(model_many(a->model, holder->process));
+	return get_edge(p, edges, roots, &many);
+}
+
+/* A wait counts once, in however many links it comes. */
+static void count_wait(struct blame_edge *edge, const struct blame_origin *o)
+{
+	edge->waits += edge->last_wait != o->wait;
+	edge->last_wait = o->wait;
+}
+
+/* False: it was there already. */
+static bool call_set_add(struct call_set *set, uint64_t call, uint64_t begin_ns)
+{
+	size_t word = call / 64, n = set->n_words;
+
+	if (word >= n) {
+		set->n_words = 2 * word + 16;
+		set->bits = xrealloc(set->bits, set->n_words, sizeof(*set->bits));
+		memset(set->bits + n, 0, (set->n_words - n) * sizeof(*set->bits));
 	}
-	c = charges_room(charges);
-	fill_in(a, o, root, what, c);
-	now = moment_now();
-	c->at_ns = now.ns;
-	c->at_stream = now.stream;
-	charges_put(charges);
+	if (set->bits[word] >> call % 64 & 1)
+		return false;
+	set->bits[word] |= 1ull << call % 64;
+	if (!set->count++ || begin_ns < set->first_ns)
+		set->first_ns = begin_ns;
+	if (begin_ns > set->last_ns)
+		set->last_ns = begin_ns;
+	return true;
+}
+
+/* A call that other threads stalled, by another GPU's or not: each once. */
+static void count_stalled(struct accounting *a, const struct blame_origin *o, bool across)
+{
+	if (call_set_add(across ? &a->blame.stalled_across : &a->blame.stalled, o->call,
+			 o->begin_ns) &&
+	    o->starting)
+		account_of(&thread_account_get(a, o->waiter)->functions, o->fn)
+			->starting_stalls[across]++;
 }
 
 static void charge_direct(struct accounting *a, const struct blame_origin *o,
 			  const struct lock *lock, const struct hold_interval *s)
 {
-	charge(a, o, false,
-	       &(struct charged){.holder = s->holder,
-				 .fn = s->fn,
-				 .device = s->device,
-				 .lock = lock,
-				 .ns = (double)(s->end_ns - s->begin_ns)});
+	union blame_key key = key_of(o, s->holder, s->fn, s->device, lock, 0);
+	struct blame_edge *edge;
+
+	edge = edge_of(a, o, false, &key, s->holder);
+	count_wait(edge, o);
+	edge->waited_ns += (double)(s->end_ns - s->begin_ns);
 }
 
 static void charge_shares(struct accounting *a, const struct blame_origin *o, struct thread *thread,
 			  uint32_t fn, uint8_t device, enum cause cause, double ns,
 			  double avoidable_ns)
 {
+	union blame_key key = key_of(o, thread, fn, device, NULL, (uint8_t)cause);
+	struct blame_edge *edge;
+
 	if (ns <= 0)
 		return;
 	ns *= o->weight;
 	avoidable_ns *= o->weight;
-	charge(a, o, true,
-	       &(struct charged){.holder = thread,
-				 .fn = fn,
-				 .device = device,
-				 .cause = (uint8_t)cause,
-				 .ns = ns,
-				 .avoidable_ns = avoidable_ns});
+	edge = edge_of(a, o, true, &key, thread);
+	count_wait(edge, o);
+	edge->waited_ns += ns;
+	edge->avoidable_ns += avoidable_ns;
+	if (unlikely(o->starting))
+		edge->starting_ns += ns;
+	if (o->working)
+		edge->working_ns += ns;
+	if (blame_is_stall(&key, false))
+		count_stalled(a, o, false);
+	if (blame_is_stall(&key, true))
+		count_stalled(a, o, true);
 	if (o->serial && thread && o->weight != 1)
 		thread = model_many(a->model, thread->process); /* as in worst_calls.c */
 	if (o->serial)
@@ -513,18 +514,6 @@ static bool in_flight(const struct thread *thread)
 	return false;
 }
 
-/* Of holders that were too many, each process has a thread that stands for them. The edges are not asked for by their keys
- * any more. */
-static void name_many(struct accounting *a, struct blame_edges *edges)
-{
-	struct blame_edge *edge;
-
-	EDGES_ITER (edge, edges)
-		if (edge->key.holder == BLAME_MANY)
-			edge->key.holder = index_of(model_many(
-				a->model, a->model->threads[edge->key.waiter - 1]->process));
-}
-
 void blame_finish(struct accounting *a)
 {
 	size_t i, j;
@@ -539,9 +528,6 @@ void blame_finish(struct accounting *a)
 				    c->deferred[j].device, cause,
 				    (double)(c->deferred[j].end_ns - c->deferred[j].begin_ns));
 	}
-	blame_end_sums(a, false);
-	name_many(a, &a->blame.sums.direct);
-	name_many(a, &a->blame.sums.roots);
 }
 
 static bool is_working(const struct accounting *a, const struct completed_call *call)

@@ -10,7 +10,6 @@
 #ifndef CUDASPY_BLAME_H
 #define CUDASPY_BLAME_H
 
-#include "charges.h"
 #include "journal.h"
 #include "subject.h"
 #include "worst_calls.h"
@@ -46,17 +45,24 @@ struct wait_chain_link {
 	uint8_t level; /* holders it went past */
 };
 
+/* A set of calls: a bit for each call that waited, which is what memory grows by in a storm of
+ * them. */
+struct call_set {
+	uint64_t *bits;
+	size_t n_words;
+	uint64_t count;
+	uint64_t first_ns, last_ns; /* when they began; not valid without any */
+};
+
 struct blame {
-	struct charges *charges; /* the thread that adds to them; NULL: this one */
-	size_t pairs_share; /* of pairs, each process's */
+	struct blame_edges direct, roots;
+	/* Calls that a thread on the same GPU stalled, or one on another: blame_is_stall. */
+	struct call_set stalled, stalled_across;
 	struct worst_call worst_calls[WORST_CALLS];
 	uint64_t least_lost_ns; /* of a full list of the worst calls */
 	struct subject subject; /* the worst calls are those that have to do with it */
 	struct journal *journal; /* of a part: has the worst calls, too; NULL: none */
 	uint64_t serial, calls, waits;
-	char apart[APART_BYTES];
-	struct blame_sums sums; /* before the last record: to be added to, and no more */
-	char apart_from_others[APART_BYTES];
 };
 
 /*
@@ -70,14 +76,11 @@ enum processes_help { HELP_UNKNOWN, HELP_ALONE, HELP_WITH_MPS, HELP_NOT };
  * kernel module that processes would be spared. */
 void blame_add_help(const struct blame_edge *root, double help_ns[HELP_NOT + 1]);
 
-void blame_init(struct blame *b, size_t n_processes);
+/* Did one thread wait for another, and both on a known GPU? Not for a lock alone: what a thread
+ * without a CPU did kept no other one waiting, and nothing can be said of an unknown cause. */
+bool blame_is_stall(const union blame_key *root, bool across_devices);
+
 void blame_release(struct blame *b);
-
-/* From now on, until the last record, another thread adds up the waits, if there can be one. */
-void blame_begin_sums(struct blame *b);
-
-/* After the last record: the sums are complete. give_up: at any time, and nothing is. */
-void blame_end_sums(struct accounting *a, bool give_up);
 
 /* A call has returned that waited for locks, or that others wait at. */
 void blame_waits(struct accounting *a, const struct completed_call *call, uint64_t serial);

@@ -10,7 +10,7 @@
 #include "trace/moment.h"
 
 /* Threads are indices + 1, 0 unknown. Without padding: it is hashed and compared by its words, and whoever makes one for
- * each wait fills in whole words, which the processor can read again at once (blame_key_…). */
+ * each wait fills in whole words, which the processor can read again at once (blame_key_of). */
 union blame_key {
 	struct {
 		uint32_t waiter, waiter_fn, holder, holder_fn;
@@ -24,24 +24,18 @@ union blame_key {
 
 _Static_assert(sizeof(union blame_key) == 3 * sizeof(uint64_t), "no padding");
 
-static inline uint64_t blame_key_waiter(uint32_t waiter, uint32_t fn)
+static inline union blame_key blame_key_of(uint32_t waiter, uint32_t waiter_fn,
+					   uint8_t waiter_device, uint32_t holder,
+					   uint32_t holder_fn, uint8_t holder_device, uint32_t lock,
+					   uint8_t cause, bool inferred)
 {
-	return waiter | (uint64_t)fn << 32;
+	return (union blame_key){
+		.words = {waiter | (uint64_t)waiter_fn << 32, holder | (uint64_t)holder_fn << 32,
+			  lock | (uint64_t)waiter_device << 32 | (uint64_t)holder_device << 40 |
+				  (uint64_t)cause << 48 | (uint64_t)inferred << 56}};
 }
 
-static inline uint64_t blame_key_holder(uint32_t holder, uint32_t fn)
-{
-	return holder | (uint64_t)fn << 32;
-}
-
-static inline uint64_t blame_key_rest(uint32_t lock, uint8_t waiter_device, uint8_t holder_device,
-				      uint8_t cause, bool inferred)
-{
-	return lock | (uint64_t)waiter_device << 32 | (uint64_t)holder_device << 40 |
-	       (uint64_t)cause << 48 | (uint64_t)inferred << 56;
-}
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as blame_key_… have them");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as blame_key_of fills them in");
 
 struct blame_edge {
 	union blame_key key;

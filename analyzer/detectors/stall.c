@@ -87,8 +87,8 @@ static struct blame_edge without_start(const struct analysis *a, const struct bl
 /* Calls that waited, without them. */
 static uint64_t count_calls(const struct analysis *a, bool across_devices)
 {
-	uint64_t calls = across_devices ? a->accounts.blame.sums.stalled_across.count
-					: a->accounts.blame.sums.stalled.count;
+	uint64_t calls = across_devices ? a->accounts.blame.stalled_across.count
+					: a->accounts.blame.stalled.count;
 	size_t i, j;
 
 	for (i = 0; i < a->accounts.n_thread_accounts; i++) {
@@ -213,11 +213,11 @@ struct stall stall_sum(const struct analysis *a, bool across_devices,
 		.threads = xcalloc(a->model.n_threads + 1, sizeof(bool)),
 		.processes = xcalloc(a->model.n_processes + 1, sizeof(bool)),
 	};
-	const struct call_set *calls = across_devices ? &a->accounts.blame.sums.stalled_across
-						      : &a->accounts.blame.sums.stalled;
+	const struct call_set *calls =
+		across_devices ? &a->accounts.blame.stalled_across : &a->accounts.blame.stalled;
 	const struct blame_edge *edge;
 
-	EDGES_ITER (edge, &a->accounts.blame.sums.roots) {
+	EDGES_ITER (edge, &a->accounts.blame.roots) {
 		const struct blame_edge left = without_start(a, edge);
 
 		if (left.waited_ns > 0 && blame_is_stall(&left.key, across_devices))

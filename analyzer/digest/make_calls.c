@@ -181,7 +181,7 @@ static void make_edges(struct making_digest *m)
 {
 	const struct blame_edge *edge;
 
-	EDGES_ITER (edge, &m->a->accounts.blame.sums.roots) {
+	EDGES_ITER (edge, &m->a->accounts.blame.roots) {
 		const union blame_key *k = &edge->key;
 		uint64_t key[6], *row;
 

@@ -77,7 +77,6 @@ static void join_process(struct accounting *whole, struct part *part, uint32_t p
 	whole->gpus_used[process] = a->gpus_used[process];
 	whole->contexts[process] = a->contexts[process];
 	whole->processes[process] = a->processes[process];
-	whole->blame.sums.pairs[process] = a->blame.sums.pairs[process];
 	whole->peers[process] = a->peers[process];
 	whole->unattributed[process] = a->unattributed[process];
 	join_guesses(&whole->unattributed[process], part);
@@ -285,8 +284,7 @@ static void join_edge(struct blame_edges *whole, const struct part *part,
 	struct blame_edge *new;
 
 	key.waiter = join_thread_index(part, key.waiter);
-	if (key.holder != BLAME_MANY)
-		key.holder = join_thread_index(part, key.holder);
+	key.holder = join_thread_index(part, key.holder);
 	key.lock = key.lock ? locks->all[key.lock - 1]->index + 1 : 0;
 	new = edges_get(whole, &key);
 	*new = *edge;
@@ -302,7 +300,7 @@ static void join_edges(struct parts *p, struct blame_edges *whole, bool roots)
 
 	for (i = 0; i < p->n; i++) {
 		const struct blame *b = &p->all[i].a.accounts.blame;
-		const struct blame_edges *edges = roots ? &b->sums.roots : &b->sums.direct;
+		const struct blame_edges *edges = roots ? &b->roots : &b->direct;
 
 		EDGES_ITER (edge, edges)
 			births_add(&order, &edge->born, i, edge);
@@ -400,16 +398,15 @@ bool join_blame(struct parts *p)
 
 	if (!join_locks(p) || !join_worst_calls(p))
 		return false;
-	join_edges(p, &whole->blame.sums.direct, false);
-	join_edges(p, &whole->blame.sums.roots, true);
+	join_edges(p, &whole->blame.direct, false);
+	join_edges(p, &whole->blame.roots, true);
 	kernel_overlap_renumber(&whole->kernel_overlap);
 	for (i = 0; i < p->n; i++) {
 		const struct part *part = &p->all[i];
 		const struct blame *b = &part->a.accounts.blame;
 
-		join_call_set(&whole->blame.sums.stalled, &b->sums.stalled, part->calls_before);
-		join_call_set(&whole->blame.sums.stalled_across, &b->sums.stalled_across,
-			      part->calls_before);
+		join_call_set(&whole->blame.stalled, &b->stalled, part->calls_before);
+		join_call_set(&whole->blame.stalled_across, &b->stalled_across, part->calls_before);
 		number_links(p, &p->all[i]);
 	}
 	return true;

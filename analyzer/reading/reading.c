@@ -233,17 +233,15 @@ static void begin_ahead(struct reading *r)
 	a->stats.named_elsewhere = r->ahead && all;
 }
 
-void reading_begin(struct reading *r, struct analysis *a, unsigned int helpers)
+void reading_begin(struct reading *r, struct analysis *a, bool helper)
 {
 	*r = (struct reading){.a = a, .stacks_most = STACKS_FIRST};
 	r->paths = xcalloc_apart(a->set->n_streams, sizeof(*r->paths));
 	merge_init_streams(&r->merge, a->model.streams, a->model.n_streams, false);
 	if (a->accounted)
 		exact_begin(&a->idle);
-	if (helpers)
+	if (helper)
 		begin_ahead(r);
-	if (helpers > 1 && a->accounted)
-		blame_begin_sums(&a->accounts.blame);
 }
 
 /* What the accounting and those behind it have to see. */
@@ -344,8 +342,6 @@ bool reading_go_on(struct reading *r, uint64_t most)
 
 void reading_give_up(struct reading *r)
 {
-	if (r->a->accounted)
-		blame_end_sums(&r->a->accounts, true);
 	ahead_end(r->ahead);
 	r->ahead = NULL;
 	merge_release(&r->merge);
@@ -364,8 +360,6 @@ void reading_end(struct reading *r)
 		exact_go_on(&a->idle, UINT64_MAX);
 	for (i = 0; i < a->set->n_streams; i++)
 		fast_path_close(&r->paths[i], &a->stats);
-	if (a->accounted)
-		blame_end_sums(&a->accounts, false);
 	if (r->ahead)
 		ahead_add_calls(r->ahead, &a->stats);
 	reading_give_up(r);

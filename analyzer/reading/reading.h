@@ -20,8 +20,9 @@ struct reading {
 	struct merge merge;
 };
 
-/* Reads the streams of a->model, whose parts are initialised. They are at their begin. helpers: so many threads may help. */
-void reading_begin(struct reading *r, struct analysis *a, unsigned int helpers);
+/* Reads the streams of a->model, whose parts are initialised. They are at their begin. helper: another thread may read
+ * ahead. */
+void reading_begin(struct reading *r, struct analysis *a, bool helper);
 
 /* Some `most` records more. False: there are no more. */
 bool reading_go_on(struct reading *r, uint64_t most);

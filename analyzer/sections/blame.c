@@ -227,7 +227,7 @@ static void add_pairs(struct report *report, const struct analysis *a,
 	const struct blame_edge *edge;
 	size_t i, n = 0;
 
-	EDGES_ITER (edge, &a->accounts.blame.sums.direct) {
+	EDGES_ITER (edge, &a->accounts.blame.direct) {
 		const union blame_key *k = &edge->key;
 		struct pair_row row = {
 			.waiter_device = k->waiter_device,
@@ -440,7 +440,7 @@ static double sum_end(struct arena *texts, const struct analysis *a, bool holder
 	const struct blame_edge *edge, *most = NULL;
 	double ns = 0;
 
-	EDGES_ITER (edge, &a->accounts.blame.sums.direct) {
+	EDGES_ITER (edge, &a->accounts.blame.direct) {
 		if (!is_end(a, &edge->key, s, holder))
 			continue;
 		ns += edge->waited_ns;
@@ -574,7 +574,7 @@ void report_edges(struct report *report, const struct analysis *a)
 
 	add_pairs(report, a, &device_kind, same_devices, subject);
 	add_pairs(report, a, &call_kind, same_calls, subject);
-	add_edges(report, a, &blame_kind, &a->accounts.blame.sums.direct, subject);
-	add_edges(report, a, &root_kind, &a->accounts.blame.sums.roots, subject);
+	add_edges(report, a, &blame_kind, &a->accounts.blame.direct, subject);
+	add_edges(report, a, &root_kind, &a->accounts.blame.roots, subject);
 	add_edges(report, a, &kernel_overlap_kind, &a->accounts.kernel_overlap.edges, subject);
 }

@@ -103,7 +103,7 @@ static void judge_processes(struct headline_row *row, const struct analysis *a)
 	size_t i;
 	double sums[] = {[HELP_UNKNOWN] = 0, [HELP_ALONE] = 0, [HELP_WITH_MPS] = 0, [HELP_NOT] = 0};
 
-	EDGES_ITER (edge, &a->accounts.blame.sums.roots)
+	EDGES_ITER (edge, &a->accounts.blame.roots)
 		blame_add_help(edge, sums);
 	/* To wake a waiter is not needed where there is none. */
 	for (i = 0; i < a->accounts.locks.count; i++) {
@@ -197,7 +197,7 @@ static void sum_edges(struct headline_row *row, const struct analysis *a)
 	const struct blame_edge *edge;
 	double all = 0, known = 0, cross = 0, kernel_overlap = 0;
 
-	EDGES_ITER (edge, &a->accounts.blame.sums.direct) {
+	EDGES_ITER (edge, &a->accounts.blame.direct) {
 		all += edge->waited_ns;
 		if (edge->key.holder)
 			known += edge->waited_ns;

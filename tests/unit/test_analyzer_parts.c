@@ -142,8 +142,8 @@ static void test_same_as_one(void **state)
 	for (i = 0; i < one.a.accounts.locks.count; i++)
 		assert_memory_equal(&one.a.accounts.locks.all[i]->key,
 				    &more.a.accounts.locks.all[i]->key, sizeof(struct lock_key));
-	same_edges(&one.a.accounts.blame.sums.direct, &more.a.accounts.blame.sums.direct);
-	same_edges(&one.a.accounts.blame.sums.roots, &more.a.accounts.blame.sums.roots);
+	same_edges(&one.a.accounts.blame.direct, &more.a.accounts.blame.direct);
+	same_edges(&one.a.accounts.blame.roots, &more.a.accounts.blame.roots);
 	same_edges(&one.a.accounts.kernel_overlap.edges, &more.a.accounts.kernel_overlap.edges);
 	assert_true(one.a.accounts.kernel_overlap.edges.n > 0);
 	same_sites(&one.a.findings, &more.a.findings);
