@@ -176,7 +176,7 @@ sentence=$(jq -r '.recording_cost[] | select(.function == "cudaMemsetAsync") | .
 "$tool" report "$trace" | tr -s ' \n' ' ' | grep -qF "$sentence" || fail "the text has no '$sentence'"
 jq -r '.recording_cost[] | select(.kind == "all") | .sentence' report.json | grep -qF "$sentence" || fail "the headline has no '$sentence'"
 "$tool" report --format=html "$trace" >report.html || fail "no page"
-python3 "$here/check_html.py" report.html report.json >/dev/null || fail "the page has another report"
+python3 "$here/checks/check_html.py" report.html report.json >/dev/null || fail "the page has another report"
 grep -q 'Overhead: ' report.html || fail "the page does not show it"
 ran "$delayed" "CUDASPY_MEASURE_COST=1 PACE_TURNS=300" 5 1 5000
 expect "nothing is changed" "$(named)" ""
