@@ -43,6 +43,7 @@ void rank_parts_next(struct rank_parts *parts)
 				continue;
 			fold(parts->late[i]->late_ns);
 			fold(parts->late[i]->late_roots);
+			parts->late[i]->longest_bin /= 2;
 		}
 		parts->bin_operations *= 2;
 		parts->n_bins = RANK_BINS / 2 + 1;
@@ -67,6 +68,10 @@ void rank_parts_add(struct rank_parts *parts, size_t rank, uint64_t late_ns)
 		parts->late[rank] = xcalloc(1, sizeof(**parts->late));
 	add_to(&parts->late[rank]->late_ns[bin], late_ns);
 	add_to(&parts->late[rank]->late_roots[bin], (uint64_t)sqrt((double)late_ns));
+	if (late_ns > parts->late[rank]->longest_ns) {
+		parts->late[rank]->longest_ns = late_ns;
+		parts->late[rank]->longest_bin = bin;
+	}
 }
 
 void rank_parts_release(struct rank_parts *parts)
@@ -91,12 +96,20 @@ static uint64_t operations_of(const struct rank_parts *parts)
 	return sum;
 }
 
-/* A rank's lateness by operation, in each of n parts; or the roots. */
+static double usual_in(const struct rank_bins *late, bool roots, size_t bin)
+{
+	uint64_t all = roots ? late->late_roots[bin] : late->late_ns[bin], once = 0;
+
+	if (bin == late->longest_bin)
+		once = roots ? (uint64_t)sqrt((double)late->longest_ns) : late->longest_ns;
+	return (double)(all - min_u64(once, all));
+}
+
+/* A rank's lateness by operation, in each of n parts; or the roots. Without its longest. */
 static void means_of(const struct rank_parts *parts, bool roots, size_t rank, size_t n,
 		     double *means)
 {
 	const struct rank_bins *late = rank < parts->n_late ? parts->late[rank] : NULL;
-	const uint64_t *bins = !late ? NULL : roots ? late->late_roots : late->late_ns;
 	uint64_t operations;
 	size_t part, bin;
 	double sum;
@@ -104,7 +117,7 @@ static void means_of(const struct rank_parts *parts, bool roots, size_t rank, si
 	for (part = bin = 0; part < n; part++) {
 		for (sum = 0, operations = 0; bin < (part + 1) * parts->n_bins / n; bin++) {
 			operations += parts->operations[bin];
-			sum += bins ? (double)bins[bin] : 0;
+			sum += late ? usual_in(late, roots, bin) : 0;
 		}
 		means[part] = operations ? sum / (double)operations : 0;
 	}
