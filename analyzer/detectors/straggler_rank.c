@@ -75,6 +75,38 @@ static void place(const struct analysis *a, struct arena *texts, const struct id
 	finding->lookup.n_stacks = 1;
 }
 
+/* Its thread is slower than the others' here and there, nowhere by much: it has no work that they do not have. */
+#define SPREAD_MOST 3 /* the largest reason is less than one of so many parts of the lateness */
+
+static bool is_spread(const struct idle_sum *sum, const struct rank *rank)
+{
+	return (sum->key.cause == IDLE_PYTHON || sum->key.cause == IDLE_CPU) &&
+	       sum->ns < rank->late_ns / SPREAD_MOST;
+}
+
+static void tell_reason(const struct analysis *a, struct arena *texts, const struct idle_sum *sum,
+			const struct rank *rank, struct finding *finding)
+{
+	const char *reason = reason_text(a, texts, sum), *ns = text_time(texts, sum->ns);
+
+	if (!is_spread(sum, rank)) {
+		finding->what = arena_printf(texts, "%s; meanwhile, unlike them, it was %s for %s",
+					     finding->what, reason, ns);
+		return;
+	}
+	finding->what = arena_printf(texts,
+				     "%s; its thread is slower than theirs in many places, by "
+				     "little in each, most %s: %s",
+				     finding->what, reason, ns);
+	finding->fix = "Compare the CPUs of the ranks: bind each rank to cores of its own, next to "
+		       "its GPU, "
+		       "and look for other programs on them and for lower clocks. If they are "
+		       "alike, submit the step with fewer calls (torch.compile, CUDA "
+		       "graphs): then the CPU matters less.";
+	/* The others would not be as fast as their GPUs either: their own calls take time, too. */
+	finding->cost.gain_low_ns = 0;
+}
+
 static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
 		     size_t *n)
 {
@@ -87,13 +119,11 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	sum = held_up_reason(a, h.rank);
 	finding = held_up_finding(&detector_straggler_rank, a, &h, findings, n);
 	finding->what = held_up_words(texts, &h);
+	finding->fix = cure(sum);
 	if (sum) {
 		place(a, texts, sum, finding);
-		finding->what = arena_printf(texts, "%s; meanwhile, unlike them, it was %s for %s",
-					     finding->what, reason_text(a, texts, sum),
-					     text_time(texts, sum->ns));
+		tell_reason(a, texts, sum, h.rank, finding);
 	}
-	finding->fix = cure(sum);
 }
 
 const struct detector detector_straggler_rank = {
