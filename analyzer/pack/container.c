@@ -349,7 +349,7 @@ static void forget_members(struct container *c)
 
 static bool read_index(struct opening *o)
 {
-	struct index index;
+	struct index index = {0};
 	uint8_t *bytes;
 	bool fine;
 
