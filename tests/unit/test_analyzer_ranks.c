@@ -182,13 +182,18 @@ static void on_gpu(const struct job *job, struct teller *t, uint64_t begin, uint
 		(unsigned long long)end);
 }
 
-static void launch(struct teller *t, uint64_t gpu_ns)
+static void launch_at(struct teller *t, uint64_t gpu_ns, unsigned int caller)
 {
 	t->ns += 4 * US;
 	fprintf(t->out,
-		"%lluns launch cudaLaunchKernel kernel=1 stream=8 caller=0x10 duration=4us\n",
-		host(t, t->ns));
+		"%lluns launch cudaLaunchKernel kernel=1 stream=8 caller=%#x duration=4us\n",
+		host(t, t->ns), caller);
 	t->gpu_ns = (t->gpu_ns > t->ns ? t->gpu_ns : t->ns) + gpu_ns;
+}
+
+static void launch(struct teller *t, uint64_t gpu_ns)
+{
+	launch_at(t, gpu_ns, 0x10);
 }
 
 static void computes(struct teller *t, uint64_t ns)
@@ -285,7 +290,8 @@ static const struct rank *rank(const struct job *job, unsigned int i)
 }
 
 /* Of the detectors of ranks: only these find something, or none does. */
-static void finds(const struct job *job, const char *id)
+/* Of the detectors of ranks only that one; NULL: none. said: words of it, or NULL. */
+static void finds_that_says(const struct job *job, const char *id, const char *said)
 {
 	static const char *const ids[] = {"straggler-rank",    "slow-gpu",
 					  "uneven-work",       "exposed-collective",
@@ -299,9 +305,16 @@ static void finds(const struct job *job, const char *id)
 		detectors_find(ids[i])->conclude(&job->a, &texts, &findings, &n);
 		if ((n > before) != (id && !strcmp(ids[i], id)))
 			fail_msg("%s: %s", ids[i], n > before ? findings[before].what : "nothing");
+		if (n > before && said && !strstr(findings[before].what, said))
+			fail_msg("%s", findings[before].what);
 	}
 	findings_free(findings, n);
 	arena_release(&texts);
+}
+
+static void finds(const struct job *job, const char *id)
+{
+	finds_that_says(job, id, NULL);
 }
 
 static uint64_t charged(const struct job *job, const struct rank *of, int cause)
@@ -520,6 +533,42 @@ static void test_reasons(void **state)
 	finds(job, "straggler-rank");
 	assert_true(rank(job, 1)->last_count > STEPS - 10);
 	assert_true(charged(job, rank(job, 1), IDLE_SLEEP) > rank(job, 1)->late_ns * 95 / 100);
+}
+
+/* A step in which rank 1 computes for 1.8 ms longer than the others: here and there, or in one place. */
+static void compute_in_places(struct job *job, bool everywhere)
+{
+	unsigned int k, place;
+
+	for (k = 0; k < job->ranks; k++)
+		for (place = 0; place < 6; place++) {
+			uint64_t more = k != 1       ? 0
+					: everywhere ? 300 * US
+					: place == 3 ? 1800 * US
+						     : 0;
+
+			computes(&job->told[k], MS + more);
+			launch_at(&job->told[k], 50 * US, 0x100 + place);
+		}
+	all_reduce(job);
+}
+
+/* A rank whose CPU is slower has no work that others do not have. */
+static void test_slower_everywhere(void **state)
+{
+	struct job *job = *state;
+	unsigned int i;
+
+	begin(job, 3);
+	for (i = 0; i < STEPS; i++)
+		compute_in_places(job, true);
+	conclude(job);
+	finds_that_says(job, "straggler-rank", "slower than theirs in many places");
+	begin(job, 3);
+	for (i = 0; i < STEPS; i++)
+		compute_in_places(job, false);
+	conclude(job);
+	finds_that_says(job, "straggler-rank", "unlike them");
 }
 
 /* Its kernels take longer: its thread was in time, or waits for it. */
@@ -1094,6 +1143,7 @@ int main(void)
 		RANKS_TEST(test_hosts),
 		RANKS_TEST(test_clean),
 		RANKS_TEST(test_reasons),
+		RANKS_TEST(test_slower_everywhere),
 		RANKS_TEST(test_gpu_late),
 		RANKS_TEST(test_lag),
 		RANKS_TEST(test_lag_of_slow_gpu),
