@@ -20,8 +20,9 @@ COUNTED = {"counted"}
 # What tells two runs apart, and the two ways of asking.
 OF_THE_RUN = {"pid", "ppid", "process", "program", "began_unix_s", "records", "windows", "address", "trace",
               "recorded_ns"}
-# How many others of the worst calls are like that one: of those that are shown.
-BY_TIMES = {"alike"}
+# How many others of the worst calls are like that one: of those that are shown. What times of single calls decide: the
+# order of findings, and which of them are notes or minor.
+BY_TIMES = {"alike", "rank", "severity", "notes", "minor"}
 # Moments: since the begin of a run.
 MOMENTS = re.compile(r"(^|_)(at|since|first|last|begin|end|phase_begin|phase_end)_ns$|^(from|to)_ns$")
 THREADS = {"tid", "thread", "worst_thread", "share_thread", "waiter", "holder", "root", "other", "starved", "feeder_thread"}
@@ -45,7 +46,7 @@ class Comparison:
         value = re.sub(r"\b(\d[\d,.]*) (ns|us|ms|s|thread-\w+)\b", "TIME", value)
         value = re.sub(r"(under |over )?\d[\d.]* %", "SHARE", value)
         value = re.sub(r"\b(thread|rounds)([ .])\d+", r"\1\2N", value)
-        return re.sub(r"; (blocked by earlier work|staged, not blocked)[^;]*", "", value)
+        return re.sub(r"; (blocked by earlier work|staged, not blocked|for most of that the thread would)[^;]*", "", value)
 
     def matters(self, row):
         """Is it certain that a row is in a list of the largest, or of those that are large enough?"""
