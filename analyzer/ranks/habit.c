@@ -69,8 +69,11 @@ void rank_parts_add(struct rank_parts *parts, size_t rank, uint64_t late_ns)
 	add_to(&parts->late[rank]->late_ns[bin], late_ns);
 	add_to(&parts->late[rank]->late_roots[bin], (uint64_t)sqrt((double)late_ns));
 	if (late_ns > parts->late[rank]->longest_ns) {
+		parts->late[rank]->second_ns = parts->late[rank]->longest_ns;
 		parts->late[rank]->longest_ns = late_ns;
 		parts->late[rank]->longest_bin = bin;
+	} else if (late_ns > parts->late[rank]->second_ns) {
+		parts->late[rank]->second_ns = late_ns;
 	}
 }
 
@@ -96,16 +99,22 @@ static uint64_t operations_of(const struct rank_parts *parts)
 	return sum;
 }
 
+/* What happens once is no habit: the longest lateness, where no other one is nearly as long. */
+static bool has_once(const struct rank_bins *late)
+{
+	return late->longest_ns / 3 > late->second_ns / 2;
+}
+
 static double usual_in(const struct rank_bins *late, bool roots, size_t bin)
 {
 	uint64_t all = roots ? late->late_roots[bin] : late->late_ns[bin], once = 0;
 
-	if (bin == late->longest_bin)
+	if (bin == late->longest_bin && has_once(late))
 		once = roots ? (uint64_t)sqrt((double)late->longest_ns) : late->longest_ns;
 	return (double)(all - min_u64(once, all));
 }
 
-/* A rank's lateness by operation, in each of n parts; or the roots. Without its longest. */
+/* A rank's lateness by operation, in each of n parts; or the roots. Without what it has once. */
 static void means_of(const struct rank_parts *parts, bool roots, size_t rank, size_t n,
 		     double *means)
 {

@@ -23,8 +23,8 @@
 struct rank_parts {
 	struct rank_bins {
 		uint64_t late_ns[RANK_BINS], late_roots[RANK_BINS];
-		/* What happens once is no habit: the longest one, and its bin, of which it is left out. */
-		uint64_t longest_ns;
+		/* The longest one, its bin, and the longest but for that. */
+		uint64_t longest_ns, second_ns;
 		size_t longest_bin;
 	} * *late; /* by rank; NULL: it never was; owned, as each of them */
 	size_t n_late;
