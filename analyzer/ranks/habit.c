@@ -197,7 +197,7 @@ static bool is_steady(double *more, size_t n)
 static bool is_habit(const struct rank_parts *parts, bool roots, size_t rank, size_t n_ranks,
 		     size_t n)
 {
-	double late[PARTS_MOST], more[PARTS_MOST], most;
+	double late[PARTS_MOST] = {0}, more[PARTS_MOST] = {0}, most;
 	size_t alone = 0, i;
 
 	means_of(parts, roots, rank, n, late);
