@@ -123,14 +123,14 @@ $(E2E)/steps: $(E2E)/syscalls.def
 
 # ---- programs for the simulator -----------------------------------------------------------------
 E2E_SIM := $(BUILD)/sim/lib
-$(E2E)/sim_mixed12 $(E2E)/sim_mixed13: $(E2E)/sim_mixed%: tests/e2e/programs/sim_mixed.c $(E2E_SIM)/libcudart.so.% $(E2E_SIM)/libcuda.so.1
+$(E2E)/sim_mixed12 $(E2E)/sim_mixed13: $(E2E)/sim_mixed%: tests/e2e/programs/sim_mixed.c tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.% $(E2E_SIM)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.$* $(E2E_SIM)/libcuda.so.1
-$(E2E)/sim_mixed_static: tests/e2e/programs/sim_mixed.c $(BUILD)/sim/libsimcudart_static.a
+$(E2E)/sim_mixed_static: tests/e2e/programs/sim_mixed.c tests/e2e/programs/sim_program.h $(BUILD)/sim/libsimcudart_static.a
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $^ -ldl
+	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $(filter-out %.h,$^) -ldl
 $(E2E)/hoard $(E2E)/libhoard.so: tests/e2e/programs/hoard.c tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,CC,$@)

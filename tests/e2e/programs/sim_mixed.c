@@ -9,34 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "sim_program.h"
 
 int cudaGetDeviceCount(int *count);
-int cudaSetDevice(int device);
-int cudaMalloc(void **address, size_t bytes);
-int cudaFree(void *address);
-int cudaMallocHost(void **address, size_t bytes);
-int cudaFreeHost(void *address);
-int cudaMallocManaged(void **address, size_t bytes, unsigned int flags);
-int cudaHostRegister(void *address, size_t bytes, unsigned int flags);
-int cudaHostUnregister(void *address);
-int cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
-int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
-int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-		      size_t height, int kind, void *stream);
-int cudaMemsetAsync(void *address, int value, size_t bytes, void *stream);
 int cudaStreamCreate(void **stream);
-int cudaStreamDestroy(void *stream);
-int cudaStreamSynchronize(void *stream);
-int cudaEventCreate(void **event);
-int cudaEventRecord(void *event, void *stream);
-int cudaEventSynchronize(void *event);
-int cudaEventDestroy(void *event);
-int cudaDeviceSynchronize(void);
 int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data);
-const char *cudaGetErrorName(int error);
-int cudaGetLastError(void);
 
-enum { H2H, H2D, D2H, D2D, DEFAULT };
+enum { DEFAULT = D2D + 1 };
 
 static void count_up(void *counter)
 {
