@@ -102,7 +102,7 @@ static uint64_t operations_of(const struct rank_parts *parts)
 /* What happens once is no habit: the longest lateness, where no other one is nearly as long. */
 static bool has_once(const struct rank_bins *late)
 {
-	return late->longest_ns / 3 > late->second_ns / 2;
+	return late->longest_ns > late->second_ns + late->second_ns / 2;
 }
 
 static double usual_in(const struct rank_bins *late, bool roots, size_t bin)
