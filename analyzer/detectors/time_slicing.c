@@ -25,8 +25,7 @@ static uint64_t sliced_ns(const struct tenant *self, const struct tenant *tenant
 
 static bool is_sliced(const struct tenant *self, uint64_t ns)
 {
-	return ns >= SLICED_LEAST_NS &&
-	       ns >= (self->use->last_ns - self->use->first_ns) / SLICED_LEAST_PART;
+	return sharing_is_sliced(ns, self->use->last_ns - self->use->first_ns);
 }
 
 struct sum {

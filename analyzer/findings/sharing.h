@@ -10,9 +10,15 @@
 #ifndef CUDASPY_SHARING_H
 #define CUDASPY_SHARING_H
 
-/* Two that meet while one begins and the other ends do not share the GPU to speak of. */
 #define SLICED_LEAST_NS 50000000
 #define SLICED_LEAST_PART 10 /* of the time that a process uses the GPU */
+
+/* A process used a GPU for use_ns, and another one took turns with it for turns_ns of that. Two that meet while one begins
+ * and the other ends do not share the GPU to speak of. */
+static inline bool sharing_is_sliced(uint64_t turns_ns, uint64_t use_ns)
+{
+	return turns_ns >= SLICED_LEAST_NS && turns_ns >= use_ns / SLICED_LEAST_PART;
+}
 
 /* One process on one GPU. */
 struct tenant {

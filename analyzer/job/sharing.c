@@ -108,8 +108,7 @@ static void find_slices(struct job *job)
 
 bool job_is_sliced(const struct job_tenant *t)
 {
-	return t->sliced_ns >= SLICED_LEAST_NS &&
-	       t->sliced_ns >= (t->until_ns - t->from_ns) / SLICED_LEAST_PART;
+	return sharing_is_sliced(t->sliced_ns, t->until_ns - t->from_ns);
 }
 
 void job_share(struct job *job)
