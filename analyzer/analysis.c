@@ -94,7 +94,7 @@ static void read_all(struct analysis *a)
 
 	if (redact_is_on())
 		warn_divert(keep_warning, &kept);
-	reading_begin(&r, a, jobs_now() > 1);
+	reading_begin(&r, a, jobs_now() - 1);
 	while (reading_go_on(&r, PROGRESS_RECORDS))
 		tell_progress(a, r.records, begun_ns, false);
 	tell_progress(a, r.records, begun_ns, true);

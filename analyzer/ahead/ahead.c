@@ -1,314 +1,241 @@
 /*
- * analyzer/ahead/ahead.c: reads ahead. The first half runs on the thread that reads the streams, the second one on that of
- * the main reading.
+ * analyzer/ahead/ahead.c: takes what other threads have read ahead. Runs on the thread of the main reading.
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "ahead.h"
 #include "base/jobs.h"
-#include "model/model.h"
 #include "trace/moment.h"
 
 /* A block takes as long to fill as some thousand records; all of them lie in the second cache of a processor. */
 #define BLOCKS 12
-#define BLOCK_BYTES (64u << 10)
 
-/* ---- the thread ------------------------------------------------------------------------------- */
+static const struct ahead_item behind_all = {
+	.ns = UINT64_MAX, .stream = UINT32_MAX, .kind = AHEAD_END};
 
-static size_t aligned(size_t bytes)
+/* ---- begin and end ---------------------------------------------------------------------------- */
+
+static void release_calls(struct calls *calls, uint32_t n)
 {
-	return (bytes + 7) & ~(size_t)7;
-}
-
-/* The lines of the block were read by the other thread: they are fetched before it is their turn. */
-#define FETCHED_AHEAD 512
-
-static inline void fetch_to_write(const struct ahead *a)
-{
-	__builtin_prefetch(a->block + a->used + FETCHED_AHEAD, 1);
-	__builtin_prefetch(a->block + a->used + FETCHED_AHEAD + 64, 1);
-}
-
-/* False: nothing more is wanted. */
-static bool next_block(struct ahead *a)
-{
-	if (a->block)
-		queue_publish(&a->queue, a->used);
-	a->used = 0;
-	a->block = queue_room(&a->queue);
-	a->stopped = !a->block;
-	return a->block;
-}
-
-/* An item of that size; NULL: nothing more is wanted. */
-static struct ahead_item *add(struct ahead *a, enum ahead_kind kind, size_t bytes)
-{
-	size_t all = aligned(bytes);
-	struct ahead_item *item;
-
-	if (unlikely(!a->block || BLOCK_BYTES - a->used < all) && !next_block(a))
-		return NULL;
-	item = (struct ahead_item *)(void *)(a->block + a->used);
-	a->used += all;
-	a->last = item;
-	fetch_to_write(a);
-	item->bytes = (uint16_t)all;
-	item->kind = kind;
-	item->followed = false;
-	return item;
-}
-
-/* As if the main reading had come this far. */
-static void take_warning(void *data, char *text)
-{
-	struct ahead *a = data;
-	struct ahead_item *item = a->stopped ? NULL : add(a, AHEAD_WARNING, sizeof(*item));
-
-	if (item)
-		item->text = text;
-	else
-		free(text);
-}
-
-/* The number of the function, if the call may be counted out of order. */
-static bool may_be_counted(const struct ahead *a, const struct trace *trace,
-			   const union spy_any *raw, uint32_t *fn)
-{
-	if (unlikely(raw->call_head.fn >= trace->n_functions))
-		return false;
-	*fn = trace->functions[raw->call_head.fn];
-	return likely(!a->begins_cuda[*fn]) &&
-	       likely(raw->other.event == SPY_EV_INNER || raw->call_head.depth); /* else damaged */
-}
-
-/* Those right behind the record in hand, as long as no unattributed wait may be due that is met from now on. */
-static bool add_nested(struct ahead *a, const struct record *record)
-{
-	struct reader *r = &record->stream->reader;
-	const struct trace *trace = record->stream->trace;
-	uint64_t until_ns = record->ns + a->nested_ns;
-	const union spy_any *raw;
 	uint32_t fn;
 
-	for (raw = reader_peek_nested(r); raw; raw = reader_peek_nested(r)) {
-		bool inner = raw->other.event == SPY_EV_INNER;
-		uint64_t ns = timeline_ns(&trace->timeline, raw->other.time);
-		struct ahead_item *before = a->last;
-		struct ahead_nested *nested;
-
-		if (!may_be_counted(a, trace, raw, &fn) || unlikely(ns >= until_ns))
-			break;
-		before->followed = true;
-		nested = (struct ahead_nested *)add(a, AHEAD_NESTED, sizeof(*nested));
-		if (!nested)
-			return false;
-		nested->head = inner ? reader_expand(r, &raw->inner)->call_head : raw->call_head;
-		nested->item.ns = ns;
-		nested->item.duration_ns = timeline_span_ns(
-			&trace->timeline, inner ? min_u64(raw->inner.duration, record_time(raw))
-						: record_duration(raw));
-		nested->item.fn = fn;
-		if (a->nested)
-			callstats_add(&a->nested[fn], !inner && call_failed(&raw->call_head),
-				      nested->item.duration_ns);
-		reader_take(r, raw);
-	}
-	return true;
+	for (fn = 0; calls && fn < n; fn++)
+		histogram_release(&calls[fn].durations_ns);
+	free(calls);
 }
 
-/* As the model will have it. */
-static void see_call(struct ahead *a, const struct record *record, struct ahead_record *first)
+static void release_thread(const struct ahead *a, struct ahead_thread *t)
 {
-	const union spy_any *raw = record->raw;
-	const struct trace *trace = record->stream->trace;
-	uint64_t *called_ns = &a->called_ns[record->stream->index];
-	uint64_t ns = timeline_span_ns(&trace->timeline, record_duration(raw));
-
-	if (!raw->call_head.depth) {
-		ns = min_u64(ns, record->ns - min_u64(*called_ns, record->ns));
-		*called_ns = record->ns;
-	}
-	first->item.duration_ns = ns;
-	first->detail = signature_detail(raw);
-	first->hash = signature_hash(signature_head(raw), first->detail);
-	if (a->direct && likely(raw->call_head.fn < trace->n_functions)) {
-		uint32_t fn = trace->functions[raw->call_head.fn];
-
-		callstats_add(raw->call_head.depth ? &a->nested[fn] : &a->direct[fn],
-			      call_failed(&raw->call_head), ns);
-	}
+	release_calls(t->direct, a->n_functions);
+	release_calls(t->nested, a->n_functions);
+	free(t->called_ns);
+	merge_release(&t->merge);
+	queue_release(&t->queue);
 }
-
-static bool add_record(struct ahead *a, const struct record *record)
-{
-	const struct reader *r = &record->stream->reader;
-	size_t bytes = record->raw == (const union spy_any *)&r->expanded
-			       ? sizeof(struct spy_rec_head)
-			       : r->size;
-	struct ahead_record *first =
-		(struct ahead_record *)add(a, AHEAD_RECORD, sizeof(*first) + bytes);
-
-	if (!first)
-		return false;
-	first->item.ns = record->ns;
-	first->item.stream = record->stream->index;
-	first->tid = record->tid;
-	memcpy(first + 1, record->raw, bytes);
-	if (record_is_call(record->raw))
-		see_call(a, record, first);
-	return !a->nested_ns || add_nested(a, record);
-}
-
-static double cpu_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void *read_ahead(void *data)
-{
-	struct ahead *a = data;
-	struct record record;
-
-	warn_divert(take_warning, a);
-	while (merge_next(a->merge, &record) && add_record(a, &record))
-		;
-	warn_divert(NULL, NULL);
-	if (a->block)
-		queue_publish(&a->queue, a->used);
-	queue_close(&a->queue);
-	a->cpu_s = cpu_s();
-	return NULL;
-}
-
-/* ---- the main reading ------------------------------------------------------------------------- */
 
 static void release(struct ahead *a)
 {
 	uint32_t i;
 
+	for (i = 0; i < a->n_threads; i++)
+		release_thread(a, &a->threads[i]);
 	for (i = 0; i < a->set->n_streams; i++)
 		free(a->left[i].all);
-	for (i = 0; a->direct && i < a->n_functions; i++) {
-		histogram_release(&a->direct[i].durations_ns);
-		histogram_release(&a->nested[i].durations_ns);
-	}
-	free(a->direct);
-	free(a->nested);
+	free(a->threads);
 	free(a->streams);
-	free(a->called_ns);
 	free(a->begins_cuda);
 	free(a->left);
 	free(a->kept);
-	queue_release(&a->queue);
+	pthread_mutex_destroy(&a->beginning);
 	free(a);
 }
+
+void ahead_wait_for_begin(struct ahead *a)
+{
+	pthread_mutex_lock(&a->beginning);
+	pthread_mutex_unlock(&a->beginning);
+}
+
+static void init_thread(struct ahead *a, struct ahead_thread *t, bool counts)
+{
+	t->ahead = a;
+	t->called_ns = xcalloc_apart(a->set->n_streams + 1, sizeof(*t->called_ns));
+	if (counts) {
+		t->direct = xcalloc_apart(a->n_functions + 1, sizeof(*t->direct));
+		t->nested = xcalloc_apart(a->n_functions + 1, sizeof(*t->nested));
+	}
+	queue_init(&t->queue, BLOCKS, AHEAD_BLOCK_BYTES);
+}
+
+/* As many threads as there can be, which wait. */
+static void begin_threads(struct ahead *a, const struct ahead_wish *wish)
+{
+	size_t n = min_u64(min_u64(wish->threads, AHEAD_THREADS_MOST), wish->merge->n_streams);
+	unsigned int most = (unsigned int)max_u64(n, 1);
+
+	a->threads = xcalloc_apart(most, sizeof(*a->threads));
+	while (a->n_threads < most) {
+		struct ahead_thread *t = &a->threads[a->n_threads];
+
+		init_thread(a, t, wish->count);
+		if (ahead_thread_begin(t)) {
+			release_thread(a, t);
+			return;
+		}
+		a->n_threads++;
+	}
+}
+
+/* Each stream goes to the thread that has the least to read so far. */
+static void deal(struct ahead *a, struct merge *merge)
+{
+	uint64_t *bytes = xcalloc(a->n_threads, sizeof(*bytes));
+	unsigned int *of = xcalloc(merge->n_streams + 1, sizeof(*of)), k;
+	struct merge **merges = xcalloc(a->n_threads, sizeof(*merges));
+	size_t i;
+
+	for (i = 0; i < merge->n_streams; i++) {
+		const struct reader *r = &merge->streams[i]->reader;
+
+		for (k = 1; k < a->n_threads; k++)
+			of[i] = bytes[k] < bytes[of[i]] ? k : of[i];
+		bytes[of[i]] += 1 + r->file_bytes * r->n_files;
+	}
+	for (k = 0; k < a->n_threads; k++)
+		merges[k] = &a->threads[k].merge;
+	merge_divide(merge, merges, a->n_threads, of);
+	free(merges);
+	free(bytes);
+	free(of);
+}
+
+static void settle(struct ahead_thread *t);
 
 struct ahead *ahead_begin(const struct ahead_wish *wish)
 {
 	struct ahead *a = xcalloc_apart(1, sizeof(*a));
 	const struct functions *functions = &wish->set->functions;
-	uint32_t fn;
-	size_t i;
+	uint32_t i;
 
 	a->set = wish->set;
-	a->merge = wish->merge;
 	a->nested_ns = wish->nested_ns;
 	a->record = wish->record;
 	a->left = xcalloc_apart(a->set->n_streams + 1, sizeof(*a->left));
-	a->called_ns = xcalloc_apart(a->set->n_streams + 1, sizeof(*a->called_ns));
 	a->streams = xcalloc_apart(a->set->n_streams + 1, sizeof(*a->streams));
 	for (i = 0; i < a->set->n_streams; i++)
 		a->streams[i] = (struct stream){.trace = a->set->streams[i]->trace,
 						.slot = a->set->streams[i]->slot,
-						.index = (uint32_t)i};
+						.index = i};
 	a->n_functions = functions->count;
 	a->begins_cuda = xcalloc_apart(a->n_functions + 1, 1);
-	for (fn = 0; fn < a->n_functions; fn++)
-		a->begins_cuda[fn] = functions->all[fn].contract == SPY_CONTRACT_INIT;
-	if (wish->count) {
-		a->direct = xcalloc_apart(a->n_functions + 1, sizeof(*a->direct));
-		a->nested = xcalloc_apart(a->n_functions + 1, sizeof(*a->nested));
+	for (i = 0; i < a->n_functions; i++)
+		a->begins_cuda[i] = functions->all[i].contract == SPY_CONTRACT_INIT;
+	pthread_mutex_init(&a->beginning, NULL);
+	pthread_mutex_lock(&a->beginning);
+	begin_threads(a, wish);
+	if (a->n_threads)
+		deal(a, wish->merge);
+	pthread_mutex_unlock(&a->beginning);
+	if (!a->n_threads) {
+		release(a);
+		return NULL;
 	}
-	queue_init(&a->queue, BLOCKS, BLOCK_BYTES);
-	if (!pthread_create(&a->thread, NULL, read_ahead, a))
-		return a;
-	release(a);
-	return NULL;
+	for (i = 0; i < a->n_threads; i++)
+		settle(&a->threads[i]);
+	a->hand = &a->threads[0];
+	return a;
+}
+
+static void add_calls(struct callstats *s, const struct ahead_thread *t, uint32_t fn)
+{
+	if (!t->direct[fn].count && !t->nested[fn].count)
+		return;
+	s->called[fn] = true;
+	calls_add(&s->direct[fn], &t->direct[fn]);
+	calls_add(&s->nested[fn], &t->nested[fn]);
 }
 
 void ahead_add_calls(const struct ahead *a, struct callstats *s)
 {
+	unsigned int i;
 	uint32_t fn;
 
-	for (fn = 0; a->direct && fn < a->n_functions; fn++) {
-		if (!a->direct[fn].count && !a->nested[fn].count)
-			continue;
-		s->called[fn] = true;
-		calls_add(&s->direct[fn], &a->direct[fn]);
-		calls_add(&s->nested[fn], &a->nested[fn]);
-	}
-}
-
-static const struct ahead_item *item_at(const uint8_t *at)
-{
-	return (const struct ahead_item *)(const void *)at;
+	for (i = 0; i < a->n_threads && a->threads[i].direct; i++)
+		for (fn = 0; fn < a->n_functions; fn++)
+			add_calls(s, &a->threads[i], fn);
 }
 
 /* To the next block. False: there is none. */
-static bool take_block(struct ahead *a)
+static bool take_block(struct ahead_thread *t)
 {
 	size_t used;
 
-	a->at = queue_take(&a->queue, &used);
-	a->end = a->at ? a->at + used : NULL;
-	return a->at;
+	t->at = queue_take(&t->queue, &used);
+	t->end = t->at ? t->at + used : NULL;
+	return t->at;
 }
 
-/* To the next record that is none of those left. False: there is none. */
-static bool find_item(struct ahead *a)
+/* What was not wanted any more. */
+static void drop_rest(struct ahead_thread *t)
 {
-	for (;;) {
-		if (a->at == a->end && !take_block(a))
-			return false;
-		if (a->at == a->end)
-			continue;
-		if (item_at(a->at)->kind == AHEAD_RECORD)
-			return true;
-		if (item_at(a->at)->kind == AHEAD_WARNING) {
-			warn("%s", item_at(a->at)->text);
-			free(item_at(a->at)->text);
-		}
-		a->at += item_at(a->at)->bytes;
-	}
+	if (t->at == (const uint8_t *)&behind_all)
+		return;
+	do {
+		for (; t->at != t->end; t->at += ahead_item_at(t->at)->bytes)
+			if (ahead_item_at(t->at)->kind == AHEAD_WARNING)
+				free(ahead_item_at(t->at)->text);
+	} while (take_block(t));
 }
 
 void ahead_end(struct ahead *a)
 {
+	unsigned int i;
+
 	if (!a)
 		return;
-	queue_cancel(&a->queue);
-	pthread_join(a->thread, NULL);
-	if (jobs_tells_phases())
-		jobs_tell("reading ahead   CPU %8.3f s, waited %llu times of %llu; waited for %llu "
-			  "times",
-			  a->cpu_s, (unsigned long long)a->queue.writer_waited,
-			  (unsigned long long)a->queue.written,
-			  (unsigned long long)a->queue.reader_waited);
-	do { /* what was not wanted any more */
-		for (; a->at != a->end; a->at += item_at(a->at)->bytes)
-			if (item_at(a->at)->kind == AHEAD_WARNING)
-				free(item_at(a->at)->text);
-	} while (take_block(a));
+	for (i = 0; i < a->n_threads; i++)
+		queue_cancel(&a->threads[i].queue);
+	for (i = 0; i < a->n_threads; i++) {
+		struct ahead_thread *t = &a->threads[i];
+
+		pthread_join(t->thread, NULL);
+		if (jobs_tells_phases())
+			jobs_tell("reading ahead   CPU %8.3f s, waited %llu times of %llu; waited "
+				  "for %llu "
+				  "times",
+				  t->cpu_s, (unsigned long long)t->queue.writer_waited,
+				  (unsigned long long)t->queue.written,
+				  (unsigned long long)t->queue.reader_waited);
+		drop_rest(t);
+	}
 	release(a);
 }
 
-/* ---- those left ------------------------------------------------------------------------------- */
+/* ---- the next record -------------------------------------------------------------------------- */
 
-/* The first of them; only if there are any. */
+/* To the thread's next record. What it has warned of is said: it has to be, before another thread's record is looked at. */
+static void settle(struct ahead_thread *t)
+{
+	for (;;) {
+		if (t->at == t->end && !take_block(t)) {
+			t->at = (const uint8_t *)&behind_all;
+			t->end = t->at + sizeof(behind_all);
+			return;
+		}
+		if (t->at == t->end)
+			continue;
+		if (ahead_item_at(t->at)->kind == AHEAD_RECORD ||
+		    ahead_item_at(t->at)->kind == AHEAD_END)
+			return;
+		if (ahead_item_at(t->at)->kind == AHEAD_WARNING) {
+			warn("%s", ahead_item_at(t->at)->text);
+			free(ahead_item_at(t->at)->text);
+		}
+		t->at += ahead_item_at(t->at)->bytes;
+	}
+}
+
+/* The first of those left; only if there are any. */
 static uint32_t first_left(const struct ahead *a)
 {
 	uint32_t best = UINT32_MAX, i;
@@ -318,7 +245,7 @@ static uint32_t first_left(const struct ahead *a)
 
 		if (l->next < l->n &&
 		    (best == UINT32_MAX ||
-		     l->all[l->next].item.ns < a->left[best].all[a->left[best].next].item.ns))
+		     l->all[l->next].ns < a->left[best].all[a->left[best].next].ns))
 			best = i;
 	}
 	return best;
@@ -339,37 +266,37 @@ static void return_left(struct ahead *a, uint32_t stream)
 
 	a->again = l->all[l->next].head;
 	a->first = NULL;
-	a->item = NULL;
 	a->record->raw = (const union spy_any *)&a->again;
 	a->record->stream = &a->streams[stream];
 	a->record->process = a->record->stream->trace->index;
 	a->record->tid = l->tid;
-	a->record->ns = l->all[l->next].item.ns;
+	a->record->ns = l->all[l->next].ns;
 	take_left(a, stream);
 }
 
 bool ahead_next_slow(struct ahead *a)
 {
-	bool found = find_item(a);
-	const struct ahead_item *item = found ? item_at(a->at) : NULL;
-	size_t n_left = a->n_left;
+	const struct ahead_item *item;
 	uint64_t left_ns;
 	uint32_t stream;
 
-	if (n_left) {
+	settle(a->hand);
+	item = ahead_item_at(ahead_earliest(a)->at);
+	if (a->n_left) {
 		stream = first_left(a);
-		left_ns = a->left[stream].all[a->left[stream].next].item.ns;
-		if (!item || left_ns < item->ns ||
-		    (left_ns == item->ns && stream <= item->stream)) {
+		left_ns = a->left[stream].all[a->left[stream].next].ns;
+		if (left_ns < item->ns || (left_ns == item->ns && stream <= item->stream)) {
 			return_left(a, stream);
 			return true;
 		}
 	}
-	a->n_left = 0; /* ahead_next finds this one, and nothing that is left */
-	found = found && ahead_next(a);
-	a->n_left = n_left;
-	return found;
+	if (item->kind == AHEAD_END)
+		return false;
+	ahead_take(a, ahead_earliest(a));
+	return true;
 }
+
+/* ---- calls inside others ---------------------------------------------------------------------- */
 
 /* The record in hand stays what it is while its block is filled again. */
 static void keep_record(struct ahead *a)
@@ -383,36 +310,72 @@ static void keep_record(struct ahead *a)
 	a->record->raw = (const union spy_any *)(a->first + 1);
 }
 
-const struct ahead_item *ahead_peek_slow(struct ahead *a)
+/* The item behind the one that is followed by one. */
+static const struct ahead_item *next_nested(struct ahead *a)
 {
-	const struct ahead_left *l;
-
-	if (!a->item) {
-		l = &a->left[a->record->stream->index];
-		return l->next < l->n ? &l->all[l->next].item : NULL;
-	}
-	keep_record(a);
-	while (a->at == a->end)
-		if (!take_block(a))
-			return NULL;
-	return item_at(a->at);
-}
-
-void ahead_take_left(struct ahead *a)
-{
-	take_left(a, a->record->stream->index);
-}
-
-void ahead_leave(struct ahead *a)
-{
-	struct ahead_left *l = &a->left[a->record->stream->index];
+	struct ahead_thread *t = a->hand;
 	const struct ahead_item *item;
 
-	while (a->item && (item = ahead_peek(a))) {
-		l->all = grow(l->all, l->n, sizeof(*l->all));
-		l->all[l->n++] = *(const struct ahead_nested *)item;
-		l->tid = a->record->tid;
-		a->n_left++;
-		ahead_take(a);
+	while (t->at == t->end) {
+		keep_record(a);
+		if (!take_block(t))
+			return NULL; /* nothing more was wanted */
 	}
+	item = ahead_item_at(t->at);
+	t->at += item->bytes;
+	return item;
+}
+
+static void leave(struct ahead *a, const struct ahead_nested *call)
+{
+	struct ahead_left *l = &a->left[a->record->stream->index];
+
+	l->all = grow(l->all, l->n, sizeof(*l->all));
+	l->all[l->n++] = *call;
+	l->tid = a->record->tid;
+	a->n_left++;
+}
+
+/* Not all of them end before that time. */
+static uint64_t count_some(struct ahead *a, const struct ahead_item *item, uint64_t until_ns)
+{
+	const struct ahead_nested *calls = (const struct ahead_nested *)(const void *)(item + 1);
+	uint64_t n = 0, i;
+
+	for (i = 0; i < item->n; i++) {
+		if (calls[i].ns < until_ns)
+			n++;
+		else
+			leave(a, &calls[i]);
+	}
+	return n;
+}
+
+/* The record in hand was left, and so were those behind it. */
+static uint64_t count_left(struct ahead *a, uint64_t until_ns)
+{
+	uint32_t stream = a->record->stream->index;
+	const struct ahead_left *l = &a->left[stream];
+	uint64_t n = 0;
+
+	for (; l->next < l->n && l->all[l->next].ns < until_ns; n++)
+		take_left(a, stream);
+	return n;
+}
+
+uint64_t ahead_count_nested(struct ahead *a, uint64_t until_ns)
+{
+	const struct ahead_item *item;
+	uint64_t n = 0;
+	bool followed;
+
+	if (!a->first)
+		return count_left(a, until_ns);
+	for (followed = a->first->item.followed; followed; followed = item->followed) {
+		item = next_nested(a);
+		if (!item)
+			return n;
+		n += likely(item->ns < until_ns) ? item->n : count_some(a, item, until_ns);
+	}
+	return n;
 }

@@ -229,7 +229,7 @@ void part_begin(struct part *part)
 	init_filtering(&a->filtering, &whole->filtering);
 	if (a->accounted)
 		init_accounts(part, whole);
-	reading_begin(&part->reading, a, part->helper);
+	reading_begin(&part->reading, a, part->helpers);
 	part->begun = true;
 }
 

@@ -62,7 +62,7 @@ struct part {
 	size_t n_processes;
 	struct reading reading;
 	struct reading_place place; /* of the thread that reads it */
-	bool helper; /* another thread reads ahead of the one that has it */
+	unsigned int helpers; /* threads that may read ahead of the one that has it */
 	bool begun;
 	/* The rest belongs to the workers' lock: */
 	enum part_state state;

@@ -330,8 +330,8 @@ void parts_read(struct parts *p, unsigned int jobs,
 	pthread_cond_init(&w.changed, NULL);
 	for (i = 0; i < jobs; i++)
 		all[i].workers = &w;
-	for (i = 0; i < p->n && i + p->n < jobs; i++)
-		p->all[i].helper = true; /* the largest come first */
+	for (i = 0; p->n && i + p->n < jobs; i++)
+		p->all[i % p->n].helpers++; /* the largest come first */
 	for (i = 0; i < jobs && i < p->n; i++)
 		if (!pthread_create(&threads[n], NULL, work, &all[n]))
 			n++;

@@ -49,21 +49,13 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 static inline uint64_t count_found(struct analysis *a, struct ahead *ahead,
 				   const struct record *record)
 {
-	const struct ahead_item *call = ahead_peek(ahead);
-	uint64_t n = 0, until_ns = UINT64_MAX;
+	uint64_t until_ns = UINT64_MAX;
 
-	if (likely(!call))
+	if (likely(!ahead_has_nested(ahead)))
 		return 0;
 	if (a->accounted)
 		until_ns = unattributed_due(&a->accounts.unattributed[record->process], record->ns);
-	for (; call; call = ahead_peek(ahead), n++) {
-		if (unlikely(call->ns >= until_ns)) {
-			ahead_leave(ahead);
-			break;
-		}
-		ahead_take(ahead);
-	}
-	return n;
+	return ahead_count_nested(ahead, until_ns);
 }
 
 /* How long the record's thread was in calls until now. */
@@ -215,9 +207,9 @@ static void show(const struct analysis *a, const struct record *record, bool lef
 				  completed_call_at(&c->ring, c->ring.n - 1));
 }
 
-/* Another thread reads ahead, if there can be one. Calls inside others may come out of order where nobody has to see each
- * of them; where all calls count, that thread counts them by function. */
-static void begin_ahead(struct reading *r)
+/* Other threads read ahead, if there can be any. Calls inside others may come out of order where nobody has to see each of
+ * them; where all calls count, those threads count them by function. */
+static void begin_ahead(struct reading *r, unsigned int threads)
 {
 	struct analysis *a = r->a;
 	bool all = !a->filtering.kinds;
@@ -227,21 +219,22 @@ static void begin_ahead(struct reading *r)
 		.record = &r->record,
 		.nested_ns = all && !a->accounts.listener ? UNATTRIBUTED_DELAY_NS : 0,
 		.count = all,
+		.threads = threads,
 	};
 
 	r->ahead = ahead_begin(&wish);
 	a->stats.named_elsewhere = r->ahead && all;
 }
 
-void reading_begin(struct reading *r, struct analysis *a, bool helper)
+void reading_begin(struct reading *r, struct analysis *a, unsigned int helpers)
 {
 	*r = (struct reading){.a = a, .stacks_most = STACKS_FIRST};
 	r->paths = xcalloc_apart(a->set->n_streams, sizeof(*r->paths));
 	merge_init_streams(&r->merge, a->model.streams, a->model.n_streams, false);
 	if (a->accounted)
 		exact_begin(&a->idle);
-	if (helper)
-		begin_ahead(r);
+	if (helpers)
+		begin_ahead(r, helpers);
 }
 
 /* What the accounting and those behind it have to see. */
@@ -298,10 +291,11 @@ static __always_inline uint64_t read_record(struct reading *r, struct ahead *ahe
 
 /* With many threads, what is known of each is more than the cache has room for: what the next records need is fetched while
  * this one is looked at. */
-static inline void fetch_next(const struct reading *r, const struct ahead *ahead)
+static inline void fetch_of(const struct reading *r, const struct ahead *ahead,
+			    const struct ahead_thread *t)
 {
 	uint32_t streams[2];
-	size_t n = ahead_coming(ahead, streams, ARRAY_SIZE(streams));
+	size_t n = ahead_coming(t, streams, ARRAY_SIZE(streams));
 	const struct thread_account *c;
 
 	if (n < ARRAY_SIZE(streams))
@@ -316,6 +310,11 @@ static inline void fetch_next(const struct reading *r, const struct ahead *ahead
 	__builtin_prefetch(&c->recent_ops, 1);
 	__builtin_prefetch(c->stream, 1);
 	__builtin_prefetch(completed_call_at(&c->ring, c->ring.n), 1);
+}
+
+static inline void fetch_next(const struct reading *r, const struct ahead *ahead)
+{
+	fetch_of(r, ahead, ahead->hand);
 }
 
 bool reading_go_on(struct reading *r, uint64_t most)
@@ -344,6 +343,7 @@ void reading_give_up(struct reading *r)
 {
 	ahead_end(r->ahead);
 	r->ahead = NULL;
+	r->record = (struct record){0}; /* whose stream may have been the threads' */
 	merge_release(&r->merge);
 	free(r->paths);
 	r->paths = NULL;

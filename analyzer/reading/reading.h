@@ -11,7 +11,7 @@
 
 struct reading {
 	struct analysis *a;
-	struct ahead *ahead; /* another thread has the merge; NULL: this one */
+	struct ahead *ahead; /* other threads have the merge; NULL: this one */
 	struct record record; /* in hand */
 	struct fast_path *paths; /* by stream of the set */
 	size_t stacks_most; /* stack_gc */
@@ -20,9 +20,9 @@ struct reading {
 	struct merge merge;
 };
 
-/* Reads the streams of a->model, whose parts are initialised. They are at their begin. helper: another thread may read
- * ahead. */
-void reading_begin(struct reading *r, struct analysis *a, bool helper);
+/* Reads the streams of a->model, whose parts are initialised. They are at their begin. helpers: so many other
+ * threads may read ahead. */
+void reading_begin(struct reading *r, struct analysis *a, unsigned int helpers);
 
 /* Some `most` records more. False: there are no more. */
 bool reading_go_on(struct reading *r, uint64_t most);

@@ -109,6 +109,16 @@ bool merge_drop(struct merge *m)
 	return m->top != &m->nothing;
 }
 
+/* Its streams have their first records in hand. */
+static void make_ready(struct merge *m)
+{
+	m->losers = xcalloc_apart(2 * m->n_streams + 1, sizeof(*m->losers));
+	begin(m);
+	/* merge_next finds that it has no record, and asks for the best. */
+	reader_init(&m->nothing.reader, NULL);
+	m->top = &m->nothing;
+}
+
 void merge_init_streams(struct merge *m, struct stream *const *streams, size_t n, bool gpus)
 {
 	size_t i;
@@ -121,11 +131,23 @@ void merge_init_streams(struct merge *m, struct stream *const *streams, size_t n
 		    (gpus || streams[i]->reader.kind != SPY_STREAM_GPU))
 			m->streams[m->n_streams++] = streams[i];
 	}
-	m->losers = xcalloc_apart(2 * m->n_streams + 1, sizeof(*m->losers));
-	begin(m);
-	/* merge_next finds that it has no record, and asks for the best. */
-	reader_init(&m->nothing.reader, NULL);
-	m->top = &m->nothing;
+	make_ready(m);
+}
+
+void merge_divide(struct merge *m, struct merge *const *parts, unsigned int n,
+		  const unsigned int *of)
+{
+	unsigned int k;
+	size_t i;
+
+	for (k = 0; k < n; k++)
+		*parts[k] = (struct merge){
+			.streams = xcalloc_apart(m->n_streams + 1, sizeof(struct stream *))};
+	for (i = 0; i < m->n_streams; i++)
+		parts[of[i]]->streams[parts[of[i]]->n_streams++] = m->streams[i];
+	for (k = 0; k < n; k++)
+		make_ready(parts[k]);
+	m->n_streams = m->n_left = 0;
 }
 
 void merge_init(struct merge *m, struct trace_set *set, bool gpus)

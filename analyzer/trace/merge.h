@@ -54,6 +54,10 @@ void merge_init(struct merge *m, struct trace_set *set, bool gpus);
 void merge_init_streams(struct merge *m, struct stream *const *streams, size_t n, bool gpus);
 void merge_release(struct merge *m);
 
+/* Before the first merge_next: its streams become those of n others, stream i that of parts[of[i]]. It has none any more. */
+void merge_divide(struct merge *m, struct merge *const *parts, unsigned int n,
+		  const unsigned int *of);
+
 /* For merge_next: m->best has a new record; has none any more. The latter returns false when no
  * stream has. */
 void merge_replay(struct merge *m);
