@@ -1,4 +1,4 @@
-# tests/e2e/sanitizer.sh: sourced by test_sanitizers_*.sh: the shim built with a sanitizer, in $CUDASPY_BUILD/asan and /tsan.
+# tests/e2e/sanitizer.sh: sourced by test_sanitizers_*.sh: what is built with a sanitizer, in folders of $CUDASPY_BUILD.
 need make "${CC:=gcc}"
 
 root=$(cd "$here/../.." && pwd)
@@ -13,4 +13,10 @@ variant() {
 	library=$("$CC" -print-file-name="$3")
 	[ -e "$library" ] || skip "no $3 here"
 	export CUDASPY_SHIM=$CUDASPY_BUILD/$1/libcudaspy.so CUDASPY_FIRST=$library
+}
+
+# analyzer NAME SAN: builds $CUDASPY_BUILD/NAME/cudaspy.
+analyzer() {
+	make -s -j2 -C "$root" BUILD="$CUDASPY_BUILD/$1" SAN="$2" CFLAGS="-O1 -g1" "$CUDASPY_BUILD/$1/cudaspy" \
+		>"$log/$1.analyzer.build" 2>&1 || fail "no analyzer with SAN=$2: $(tail -n 5 "$log/$1.analyzer.build")"
 }
