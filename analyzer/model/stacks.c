@@ -1,0 +1,102 @@
+/*
+ * analyzer/model/stacks.c: who called, natively and in Python. Called by the readings
+ * as records come, and by whoever asks.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "apply.h"
+#include "base/redact.h"
+
+#define PYTHON_MAX (1u << 16) /* numbers of functions count up from 1; a larger one is damage */
+
+void model_apply_stack(struct process *process, const struct record *record)
+{
+	const struct spy_rec_stack *raw = &record->raw->stack;
+	uint8_t n = raw->count < SPY_STACK_MOST ? raw->count : SPY_STACK_MOST;
+	struct stack *stack = xcalloc(1, sizeof(*stack) + n * sizeof(stack->frames[0]));
+
+	stack->process = process;
+	stack->ns = record->ns;
+	stack->time = raw->time;
+	stack->fn = raw->fn;
+	stack->why = raw->why;
+	stack->n = n;
+	memcpy(stack->frames, (const char *)raw + offsetof(struct spy_rec_stack, frames),
+	       n * sizeof(stack->frames[0]));
+	process->stacks = grow(process->stacks, process->n_stacks, sizeof(*process->stacks));
+	process->stacks[process->n_stacks++] = stack;
+	record->thread->stack = stack;
+}
+
+static void forget_stacks_of(struct process *process)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < process->n_stacks; i++) {
+		struct stack *stack = process->stacks[i];
+
+		if (!stack->kept && !stack->pinned) {
+			free(stack);
+			continue;
+		}
+		stack->kept = false;
+		process->stacks[kept++] = stack;
+	}
+	process->n_stacks = kept;
+}
+
+/* Those of other parts of the set belong to other threads. */
+void model_forget_stacks(struct model *model)
+{
+	size_t n = model->own ? model->n_own : model->n_processes, i;
+
+	model->n_stacks = 0;
+	for (i = 0; i < n; i++) {
+		struct process *process = &model->processes[model->own ? model->own[i] : i];
+
+		forget_stacks_of(process);
+		model->n_stacks += process->n_stacks;
+	}
+}
+
+void model_apply_python_code(struct process *process, const union spy_any *raw)
+{
+	uint32_t number = raw->python_code.code;
+	struct python_code *code;
+
+	if (number >= PYTHON_MAX)
+		return;
+	HASH_FIND(hh, process->python, &number, sizeof(number), code);
+	if (code)
+		return; /* told again */
+	code = xcalloc(1, sizeof(*code));
+	code->number = number;
+	code->file = xstrdup(record_text(raw, 0));
+	redact_path(code->file);
+	code->function = xstrdup(record_text(raw, 1));
+	code->first_line = raw->python_code.first_line;
+	HASH_ADD(hh, process->python, number, sizeof(code->number), code);
+}
+
+/* It belongs to the stack before it. */
+void model_apply_python_stack(const struct record *record)
+{
+	const struct spy_rec_python_stack *raw = &record->raw->python_stack;
+	struct stack *stack = record->thread->stack;
+	uint8_t i;
+
+	if (!stack || stack->time != raw->time || stack->fn != raw->fn)
+		return;
+	stack->n_python = raw->count < SPY_PYTHON_MOST ? raw->count : SPY_PYTHON_MOST;
+	stack->more_python = raw->more;
+	for (i = 0; i < stack->n_python; i++)
+		stack->python[i] = (struct python_frame){raw->codes[i], raw->lines[i]};
+}
+
+const struct python_code *model_python(const struct stack *stack, const struct python_frame *frame)
+{
+	struct python_code *code;
+
+	HASH_FIND(hh, stack->process->python, &frame->code, sizeof(frame->code), code);
+	return code;
+}
