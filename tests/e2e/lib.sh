@@ -126,6 +126,16 @@ children() {
 	cat /proc/[0-9]*/status 2>/dev/null | awk -v parent="$1" '$1 == "Pid:" { pid = $2 } $1 == "PPid:" && $2 == parent { print pid }'
 }
 
+# until_there FILE: a program makes it when it has come so far. It must not be there from before.
+until_there() {
+	local i
+	for ((i = 0; i < 600; i++)); do
+		[ -e "$1" ] && return
+		sleep 0.1
+	done
+	fail "no $1 after a minute: $(cat messages 2>/dev/null)"
+}
+
 # traces [PARENT]: the trace directories, oldest first.
 traces() {
 	local dir

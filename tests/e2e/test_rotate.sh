@@ -65,7 +65,7 @@ if [ -e "$sim/libcudart.so.13" ]; then
 	env CUDASPY_OUT="$out" LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" timeout 120 "$bin/windows" \
 		memory pin pageable stream push:outer copy:5 touch:here await:go pop exit 2>messages &
 	program=$!
-	for ((i = 0; i < 600 && ! $([ -e here ] && echo 1 || echo 0); i++)); do sleep 0.1; done
+	until_there here
 	live=$(the_trace)
 	expect "rotate" "$("$tool" rotate "$live")" "$live: part 1 is finished: ${live%.cudaspy}.0001.cudaspy"
 	"$tool" mark "only once" "$live" >/dev/null || fail "mark"

@@ -119,7 +119,7 @@ while IFS='|' read -r variables opens; do
 	env CUDASPY_OUT="$out" LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" $variables timeout 120 "$bin/windows" \
 		$made touch:here wait:100000 2>/dev/null &
 	program=$!
-	for ((i = 0; i < 600 && ! $([ -e here ] && echo 1 || echo 0); i++)); do sleep 0.1; done
+	until_there here
 	"$tool" snapshot --json "$out" >live.json
 	expect "$variables: status" $? 2
 	expect "$variables: windows, threads" "$(jq -c '[.processes[0].windows, .threads[0].doing, .verdicts[0].kind]' live.json)" '[0,"unseen","dormant"]'
@@ -150,11 +150,11 @@ else
 fi
 
 # --- from outside ---
-rm -rf "$out" go
+rm -rf "$out" go here
 env CUDASPY_OUT="$out" CUDASPY_CAPTURE_RANGE=command LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" timeout 120 "$bin/windows" \
 	$made touch:here await:go exit 2>messages &
 program=$!
-for ((i = 0; i < 600 && ! $([ -e here ] && echo 1 || echo 0); i++)); do sleep 0.1; done
+until_there here
 expect "start" "$("$tool" start "$out" | sed 's/.*: //')" recording
 expect "a mark" "$("$tool" mark "the text" "$out" | sed 's/.*: //')" marked
 expect "stop" "$("$tool" stop "$out" | sed 's/.*: //')" dormant
