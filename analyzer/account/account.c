@@ -168,7 +168,7 @@ struct thread_account *thread_account_add(struct accounting *a, struct thread *t
 		a->thread_accounts[a->n_thread_accounts++] = NULL;
 	}
 	c = a->thread_accounts[thread->index] = xcalloc(1, sizeof(*c));
-	c->ring.most = thread->process->trace->has_gpu_times ? COMPLETED_KEPT_GPU : COMPLETED_KEPT;
+	c->ring.most = thread->process->trace->use.gpu_times ? COMPLETED_KEPT_GPU : COMPLETED_KEPT;
 	c->thread = thread;
 	c->device = SPY_DEVICE_NONE;
 	c->cpu_pressure = &a->cpu_pressure[thread->process->trace->host->index];

@@ -426,7 +426,7 @@ static void learn_stream(struct learner *l, struct stream *stream)
 	r->quiet = true;
 	while (reader_next_outer(r)) {
 		if (unlikely(r->kind == SPY_STREAM_GPU)) {
-			gpu_ops_measure(stream);
+			gpu_ops_measure(stream, &stream->trace->use);
 			break;
 		}
 		if (unlikely(r->seq != packet) && r->records > READ_WHOLE) {

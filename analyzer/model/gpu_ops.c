@@ -270,19 +270,18 @@ static void find_submit(struct gpu_ops_stream *s)
 
 /* ---- the first reading ----------------------------------------------------------------------- */
 
-void gpu_ops_measure(struct stream *stream)
+void gpu_ops_measure(struct stream *stream, struct trace_use *use)
 {
 	struct gpu_times times = {0};
 	struct gpu_ops_stream s = {.stream = stream, .times = &times};
 	const union spy_any *raw;
 	uint64_t ns;
 
-	stream->trace->has_gpu_times = true;
+	use->gpu_times = true;
 	do {
 		raw = stream->reader.record;
 		if (raw->other.event == SPY_EV_GPU_OP)
-			stream->trace->use.timed[raw->gpu_op.device / 64] |=
-				1ull << raw->gpu_op.device % 64;
+			use->timed[raw->gpu_op.device / 64] |= 1ull << raw->gpu_op.device % 64;
 		s.brought_ns = timeline_ns(&stream->trace->timeline, raw->other.time);
 		if (raw->other.event == SPY_EV_GPU_CLOCK)
 			see_clock(&s, &raw->gpu_clock);

@@ -70,7 +70,7 @@ struct gpu_ops {
 };
 
 /* The first reading, of a stream of GPU times whose first record is in hand: to its end. */
-void gpu_ops_measure(struct stream *stream);
+void gpu_ops_measure(struct stream *stream, struct trace_use *use);
 
 /* The streams, of the set, have their first record in hand (merge_init); those of GPUs are read on here. */
 void gpu_ops_init(struct gpu_ops *ops, const struct trace_set *set, struct stream *const *streams,

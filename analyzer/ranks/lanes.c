@@ -111,7 +111,7 @@ struct rank_lane *rank_lane_get(struct ranks *ranks, const struct thread *thread
 	lane->thread = thread;
 	lane->account = c;
 	c->divided_often = true;
-	if (thread->process->trace->has_gpu_times)
+	if (thread->process->trace->use.gpu_times)
 		lane->launches = xcalloc(LAUNCHES_MOST, sizeof(*lane->launches));
 	w->lanes[thread->index] = lane;
 	return lane;

@@ -24,7 +24,7 @@ static struct thread_rows *rows_of(struct sqlite_export *e, const struct thread 
 	t = &e->threads[thread->index];
 	if (unlikely(!t->global_tid)) {
 		t->global_tid = global_tid(thread);
-		if (thread->process->trace->has_gpu_times)
+		if (thread->process->trace->use.gpu_times)
 			t->calls = xcalloc(CALLS_KEPT, sizeof(*t->calls));
 	}
 	return t;

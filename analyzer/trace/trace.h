@@ -63,6 +63,7 @@ struct trace_use {
 	uint64_t devices
 		[4]; /* a bit for each GPU that it handed something to, or may have waited for */
 	uint64_t timed[4]; /* likewise: of which GPU times are recorded */
+	bool gpu_times; /* there are some, of whatever GPU */
 	struct trace_gpu {
 		uint16_t device;
 		uint32_t uuid; /* a hash of it */
@@ -116,7 +117,6 @@ struct trace {
 	bool alive; /* the process was still running, on this machine */
 	bool live; /* it may have been, here or elsewhere, and may be writing still */
 	bool writing; /* tails may be changing */
-	bool has_gpu_times; /* the first reading has found some */
 	struct trace_use use;
 	UT_hash_handle hh;
 };
