@@ -29,16 +29,23 @@ void phases_release(struct phases *p)
 
 /* ---- sites ---------------------------------------------------------------------------------- */
 
-void phase_sample(struct phase_site *site, uint64_t time)
+/* Every other one is left. */
+static void thin_out(struct phase_site *site)
 {
 	uint32_t i;
 
-	if (site->n_samples == PHASE_SAMPLES) {
-		for (i = 0; i < PHASE_SAMPLES / 2; i++)
-			site->samples[i] = site->samples[2 * i];
-		site->n_samples = PHASE_SAMPLES / 2;
-		site->stride *= 2;
-	}
+	if (site->n_samples % 2)
+		site->next += site->stride;
+	site->n_samples = (site->n_samples + 1) / 2;
+	for (i = 0; i < site->n_samples; i++)
+		site->samples[i] = site->samples[2 * i];
+	site->stride *= 2;
+}
+
+void phase_sample(struct phase_site *site, uint64_t time)
+{
+	if (site->n_samples == PHASE_SAMPLES)
+		thin_out(site);
 	site->samples[site->n_samples++] = time;
 	site->next = site->count + site->stride;
 }
@@ -68,6 +75,55 @@ struct phase_site *phase_add_site(struct phases *p, uint64_t key)
 	site = phase_place(p, key);
 	*site = (struct phase_site){.key = key, .first = UINT64_MAX, .stride = 1};
 	return site;
+}
+
+/* As if of the other's calls only its samples were seen. */
+static void join_site(struct phase_site *site, const struct phase_site *more)
+{
+	uint64_t before = site->count;
+	uint32_t i;
+
+	site->first = min_u64(site->first, more->first);
+	site->last = max_u64(site->last, more->last);
+	while (site->stride < more->stride)
+		thin_out(site);
+	for (i = 0; i < more->n_samples; i++) {
+		site->count = before + 1 + i * more->stride;
+		if (site->count >= site->next)
+			phase_sample(site, more->samples[i]);
+	}
+	site->count = before + more->count;
+}
+
+static void take_sites(struct phases *p, struct phases *more)
+{
+	p->sites = more->sites;
+	p->n_sites = more->n_sites;
+	p->n_places = more->n_places;
+	more->sites = NULL;
+	more->n_sites = more->n_places = 0;
+}
+
+void phases_join(struct phases *p, struct phases *more)
+{
+	size_t i;
+
+	if (!p->n_places) {
+		take_sites(p, more);
+		return;
+	}
+	for (i = 0; i < more->n_places; i++) {
+		const struct phase_site *site = &more->sites[i];
+		struct phase_site *own;
+
+		if (!site->key)
+			continue;
+		own = phase_place(p, site->key);
+		if (own->key)
+			join_site(own, site);
+		else
+			*phase_add_site(p, site->key) = *site;
+	}
 }
 
 /* ---- stretches ------------------------------------------------------------------------------ */

@@ -3,8 +3,8 @@
  * repeated call sites recur. What comes before is start-up, what comes after is shut-down: how long
  * they take depends on other things than how long the program works.
  *
- * The first reading shows all calls, stream by stream. Of each call site some times are kept,
- * evenly apart in its calls. A site that was called eight times or more recurs from its first call
+ * The first reading shows all calls, run of streams by run of streams. Of each call site some times
+ * are kept, evenly apart in its calls. A site that was called eight times or more recurs from its first call
  * to its last one, but for a few calls at either end that are far from the rest: those of a site
  * that the start-up has in common with the work. Sites vote for their stretch, the more the longer
  * and the more frequent they are. The phase reaches from the first to the last moment that has half
@@ -79,6 +79,9 @@ static inline void phases_see(struct phases *p, const union spy_any *raw, uint64
 	if (unlikely(site->count >= site->next))
 		phase_sample(site, time);
 }
+
+/* Adds the sites of the same process that other streams, behind those of `p`, have; `more` is to be released. */
+void phases_join(struct phases *p, struct phases *more);
 
 /* What windows of recording say of a process. Begin with zeros. */
 struct phase_windows {

@@ -373,6 +373,73 @@ static void test_windows(void **state)
 	cold_marks_release(&marks);
 }
 
+/* ---- runs of streams ------------------------------------------------------------------------- */
+
+static void see_calls(struct phases *p, uint64_t from, uint64_t n)
+{
+	union spy_any raw = {.call = {.head = {.event = SPY_EV_CALL}, .caller = 0x10}};
+	uint64_t i;
+
+	for (i = from; i < from + n; i++) {
+		raw.other.time = i;
+		phases_see(p, &raw, 1);
+	}
+}
+
+static const struct phase_site *only_site(const struct phases *p)
+{
+	size_t i = 0;
+
+	assert_int_equal(p->n_sites, 1);
+	while (!p->sites[i].key)
+		i++;
+	return &p->sites[i];
+}
+
+/* Calls of one site in two runs, so many in each: as if they were of one, but for samples between which calls of the second
+ * run were not kept. */
+static void join_two(uint64_t n, uint64_t more)
+{
+	struct phases one = {0}, first = {0}, second = {0};
+	const struct phase_site *joined, *whole;
+	uint32_t i;
+
+	see_calls(&one, 1, n + more);
+	see_calls(&second, n + 1, more);
+	see_calls(&first, 1, n);
+	phases_join(&first, &second);
+	joined = only_site(&first);
+	whole = only_site(&one);
+	assert_int_equal(joined->count, n + more);
+	assert_int_equal(joined->first, 1);
+	assert_int_equal(joined->last, n + more);
+	assert_int_equal(joined->stride, whole->stride);
+	assert_in_range(joined->n_samples, whole->n_samples - 1, whole->n_samples);
+	for (i = 0; i < joined->n_samples; i++) {
+		if (more <= PHASE_SAMPLES) /* all were kept */
+			assert_int_equal(joined->samples[i], whole->samples[i]);
+		else
+			assert_in_range(joined->samples[i], whole->samples[i],
+					whole->samples[i] + whole->stride);
+	}
+	phases_release(&one);
+	phases_release(&first);
+	phases_release(&second);
+}
+
+static void test_join(void **state)
+{
+	(void)state;
+	join_two(0, 9);
+	join_two(3, 4);
+	join_two(15, 2);
+	join_two(100, 16);
+	join_two(100, 300);
+	join_two(300, 100);
+	join_two(5, 1000);
+	join_two(997, 1003);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,7 +447,7 @@ int main(void)
 		cmocka_unit_test(test_no_loop),     cmocka_unit_test(test_burst),
 		cmocka_unit_test(test_two_loops),   cmocka_unit_test(test_thread_for_each_request),
 		cmocka_unit_test(test_short_lived), cmocka_unit_test(test_gain),
-		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_windows),     cmocka_unit_test(test_join),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
