@@ -1,5 +1,5 @@
 /*
- * analyzer/base/pool.c: pieces of work, done by several threads. Called by the first reading.
+ * analyzer/base/pool.c: pieces of work, done by several threads. Called by all readings.
  */
 #include <pthread.h>
 #include <stdlib.h>

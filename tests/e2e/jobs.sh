@@ -22,7 +22,7 @@ compare() {
 same_all() {
 	local traces=$1 parts=$2 is
 	compare report "$traces" --format=json
-	case $(tail -n 1 more.parts) in
+	case $(grep ' parts by ' more.parts | tail -n 1) in
 	*"given up"*) is=given_up ;;
 	*" in 1 parts"*) is=one ;;
 	*parts*) is=several ;;

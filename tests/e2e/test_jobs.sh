@@ -63,6 +63,27 @@ compare export nested --format=chrome -o -
 compare dump contended
 compare report loop --from=30% --to=60% --format=json
 
+# Its streams are so long that the first reading has several runs of them; damaged ones, too.
+"$gentrace" long 400000 5 loop || fail gentrace
+compare report long --format=json
+runs=$(sed -n 's/.*first reading: \([0-9]*\) runs .*/\1/p' more.parts)
+[ "$runs" -ge 4 ] || fail "long: not read in several runs: $(cat more.parts)"
+same_all long none
+cp -r long long_damaged
+python3 - <<'P'
+import glob, random
+random.seed(29)
+for path in sorted(glob.glob("long_damaged/stream_*")):
+    data = bytearray(open(path, "rb").read())
+    for _ in range(20):
+        at = random.randrange(64, len(data) - 8)
+        data[at:at + 8] = random.randbytes(8)
+    open(path, "wb").write(data)
+P
+compare report long_damaged --format=json
+[ "$(wc -l <one.err)" -gt 5 ] || fail "long_damaged: little is said of it: $(cat one.err)"
+same_all long_damaged none
+
 # One process is larger than all others: the threads that have no part of their own help to read it.
 mkdir uneven
 cp -r processes/process_00000[0-2] uneven

@@ -49,6 +49,7 @@ static const char *const tt_forms[] = {SPY_COPY_FORMS(TT_NAME) NULL};
 static const char *const tt_ops[] = {SPY_MEMORY_OPS(TT_NAME) NULL};
 static const char *const tt_notes[] = {SPY_NOTES(TT_NAME) NULL};
 #define TT_EVENT(number, type, name, texts) [number] = #name,
+static const char *const tt_windows[] = {SPY_WINDOW_NAMES(TT_NAME) NULL};
 static const char *const tt_waits[] = {SPY_WAIT_NAMES(TT_NAME) NULL};
 static const char *const tt_files[] = {SPY_FILE_NAMES(TT_NAME) NULL};
 static const char *const tt_ranges[] = {SPY_RANGE_WHAT_NAMES(TT_NAME) NULL};
@@ -329,6 +330,17 @@ static void tt_sharing(struct tt_state *s, const struct tt_line *l, enum spy_eve
 		tw_record(&s->w, s->slot, &share, sizeof(share));
 }
 
+static void tt_window(struct tt_state *s, const struct tt_line *l, uint64_t time)
+{
+	struct spy_rec_window window = {
+		.head = {.time = time, .event = SPY_EV_WINDOW},
+		.state = (uint16_t)tt_name(s, l, "state", tt_windows),
+		.number = (uint32_t)tt_value(s, l, "number", 0),
+	};
+
+	tw_record(&s->w, s->slot, &window, sizeof(window));
+}
+
 /* Times of GPUs. */
 static void tt_gpu(struct tt_state *s, const struct tt_line *l, enum spy_event event, uint64_t time)
 {
@@ -595,6 +607,8 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 		tt_wait(s, l, event, time);
 	} else if (event == SPY_EV_MPS || event == SPY_EV_SHARE) {
 		tt_sharing(s, l, event, time);
+	} else if (event == SPY_EV_WINDOW) {
+		tt_window(s, l, time);
 	} else if (event == SPY_EV_STACK) {
 		tt_stack(s, l, time);
 	} else if (event == SPY_EV_PYTHON_CODE || event == SPY_EV_PYTHON_STACK) {
