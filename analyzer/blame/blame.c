@@ -77,33 +77,32 @@ static bool has_all_pairs(const struct accounting *a, const struct process_accou
 	return p->n_pairs[roots] >= (share > PAIRS_LEAST ? share : PAIRS_LEAST) + each;
 }
 
-static struct blame_edge *get_edge(struct process_account *p, struct blame_edges *edges, bool roots,
-				   const union blame_key *key)
+/* Of hundreds of threads each waits for each. Beyond so many pairs a sum has the waiter and the
+ * holder's call, but not the holder's thread. */
+static __attribute__((noinline)) struct blame_edge *
+make_edge(struct accounting *a, const struct blame_origin *o, bool roots,
+	  const union blame_key *key, struct thread *holder)
 {
+	struct process_account *p = &a->processes[o->process];
+	struct blame_edges *edges = roots ? &a->blame.roots : &a->blame.direct;
 	size_t before = edges->n;
-	struct blame_edge *edge = edges_get(edges, key);
+	union blame_key its = *key;
+	struct blame_edge *edge;
 
+	if (has_all_pairs(a, p, roots) && holder && key->holder != key->waiter)
+		its.holder = index_of(model_many(a->model, holder->process));
+	edge = edges_get(edges, &its);
 	p->n_pairs[roots] += edges->n - before;
 	return edge;
 }
 
-/* Of hundreds of threads each waits for each. Beyond so many pairs a sum has the waiter and the
- * holder's call, but not the holder's thread. */
-static struct blame_edge *edge_of(struct accounting *a, const struct blame_origin *o, bool roots,
-				  const union blame_key *key, struct thread *holder)
+static inline struct blame_edge *edge_of(struct accounting *a, const struct blame_origin *o,
+					 bool roots, const union blame_key *key,
+					 struct thread *holder)
 {
-	struct process_account *p = &a->processes[o->process];
-	struct blame_edges *edges = roots ? &a->blame.roots : &a->blame.direct;
-	union blame_key many = *key;
-	struct blame_edge *edge;
+	struct blame_edge *edge = edges_find(roots ? &a->blame.roots : &a->blame.direct, key);
 
-	if (likely(!has_all_pairs(a, p, roots)) || !holder || key->holder == key->waiter)
-		return get_edge(p, edges, roots, key);
-	edge = edges_find(edges, key);
-	if (edge)
-		return edge;
-	many.holder = index_of(model_many(a->model, holder->process));
-	return get_edge(p, edges, roots, &many);
+	return likely(edge != NULL) ? edge : make_edge(a, o, roots, key, holder);
 }
 
 /* A wait counts once, in however many links it comes. */
@@ -160,6 +159,7 @@ static void charge_shares(struct accounting *a, const struct blame_origin *o, st
 {
 	union blame_key key = key_of(o, thread, fn, device, NULL, (uint8_t)cause);
 	struct blame_edge *edge;
+	bool across;
 
 	if (ns <= 0)
 		return;
@@ -173,10 +173,9 @@ static void charge_shares(struct accounting *a, const struct blame_origin *o, st
 		edge->starting_ns += ns;
 	if (o->working)
 		edge->working_ns += ns;
-	if (blame_is_stall(&key, false))
-		count_stalled(a, o, false);
-	if (blame_is_stall(&key, true))
-		count_stalled(a, o, true);
+	across = key.waiter_device != key.holder_device;
+	if (blame_is_stall(&key, across))
+		count_stalled(a, o, across);
 	if (o->serial && thread && o->weight != 1)
 		thread = model_many(a->model, thread->process); /* as in worst_calls.c */
 	if (o->serial)

@@ -39,51 +39,57 @@ static void grow_places(struct blame_edges *edges)
 	edges->n_places = n;
 }
 
-static bool same_key(const union blame_key *a, const union blame_key *b)
+static inline uint32_t hash_of(const union blame_key *key)
 {
-	return !((a->words[0] ^ b->words[0]) | (a->words[1] ^ b->words[1]) |
-		 (a->words[2] ^ b->words[2]));
+	uint64_t hash = hash_mix(key->words[0]);
+
+	hash = hash_mix(key->words[1] ^ hash ^ hash >> 32);
+	hash = hash_mix(key->words[2] ^ hash ^ hash >> 32);
+	return (uint32_t)(hash >> 32);
 }
 
 /* The place of the key's edge, or the empty one where it would be. */
-static struct edge_place *place_of(const struct blame_edges *edges, const union blame_key *key,
-				   uint32_t hash)
+static inline struct edge_place *place_of(const struct blame_edges *edges,
+					  const union blame_key *key, uint32_t hash)
 {
 	struct edge_place *place;
 	size_t at;
 
 	for (at = hash;; at++) {
 		place = &edges->places[at & (edges->n_places - 1)];
-		if (!place->number ||
-		    (place->hash == hash && same_key(&edges->all[place->number - 1].key, key)))
+		if (!place->number || (place->hash == hash &&
+				       blame_same_key(&edges->all[place->number - 1].key, key)))
 			return place;
 	}
 }
 
-struct blame_edge *edges_find(const struct blame_edges *edges, const union blame_key *key)
+struct blame_edge *edges_look_up(struct blame_edges *edges, const union blame_key *key)
 {
 	const struct edge_place *place;
 
-	if (!edges->n)
+	if (unlikely(!edges->n))
 		return NULL;
-	place = place_of(edges, key, hash_key(key, sizeof(*key)));
-	return place->number ? &edges->all[place->number - 1] : NULL;
+	place = place_of(edges, key, hash_of(key));
+	if (unlikely(!place->number))
+		return NULL;
+	edges->last = place->number;
+	return &edges->all[place->number - 1];
 }
 
 struct blame_edge *edges_get(struct blame_edges *edges, const union blame_key *key)
 {
-	uint32_t hash = hash_key(key, sizeof(*key));
-	struct edge_place *place;
+	struct blame_edge *edge = edges_find(edges, key);
+	uint32_t hash = hash_of(key);
 
+	if (edge)
+		return edge;
 	if (2 * edges->n >= edges->n_places)
 		grow_places(edges);
-	place = place_of(edges, key, hash);
-	if (place->number)
-		return &edges->all[place->number - 1];
 	edges->all = grow(edges->all, edges->n, sizeof(*edges->all));
 	edges->all[edges->n] = (struct blame_edge){.key = *key, .born = moment_now()};
-	*place = (struct edge_place){hash, (uint32_t)edges->n + 1};
-	return &edges->all[edges->n++];
+	edges->last = ++edges->n;
+	*place_of(edges, key, hash) = (struct edge_place){hash, (uint32_t)edges->n};
+	return &edges->all[edges->n - 1];
 }
 
 const struct thread *edge_thread(const struct model *model, uint32_t index)

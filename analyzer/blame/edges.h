@@ -52,6 +52,7 @@ struct blame_edge {
 struct blame_edges {
 	struct blame_edge *all; /* in the order they came up */
 	size_t n;
+	size_t last; /* number of the one asked for last, from 1; 0: none */
 	struct edge_place *places; /* an open table of n_places, a power of two */
 	size_t n_places;
 };
@@ -62,8 +63,23 @@ struct thread;
 /* Whose index it is in a key; NULL unknown. */
 const struct thread *edge_thread(const struct model *model, uint32_t index);
 
-/* The edge of that key; NULL: there is none. Valid until the next one is made. */
-struct blame_edge *edges_find(const struct blame_edges *edges, const union blame_key *key);
+static inline bool blame_same_key(const union blame_key *a, const union blame_key *b)
+{
+	return !((a->words[0] ^ b->words[0]) | (a->words[1] ^ b->words[1]) |
+		 (a->words[2] ^ b->words[2]));
+}
+
+/* For edges_find. */
+struct blame_edge *edges_look_up(struct blame_edges *edges, const union blame_key *key);
+
+/* The edge of that key; NULL: there is none. Valid until the next one is made. A lock that is held and then handed over
+ * asks for the same one twice. */
+static inline struct blame_edge *edges_find(struct blame_edges *edges, const union blame_key *key)
+{
+	if (edges->last && blame_same_key(&edges->all[edges->last - 1].key, key))
+		return &edges->all[edges->last - 1];
+	return edges_look_up(edges, key);
+}
 
 /* The edge of that key, made if it is new. Valid until the next one is asked for. */
 struct blame_edge *edges_get(struct blame_edges *edges, const union blame_key *key);
