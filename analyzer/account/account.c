@@ -71,11 +71,6 @@ struct account *account_add_function(struct function_accounts *f, uint32_t fn)
 
 /* ---- accounts of threads --------------------------------------------------------------------- */
 
-struct thread_account *thread_account_of(const struct accounting *a, const struct thread *thread)
-{
-	return thread->index < a->n_thread_accounts ? a->thread_accounts[thread->index] : NULL;
-}
-
 struct account account_sum(const struct accounting *a, const struct process *process)
 {
 	struct account sum = {0};

@@ -279,7 +279,11 @@ double account_avoidable_ns(const struct accounting *a);
 struct account account_sum(const struct accounting *a, const struct process *process);
 
 /* A thread's account; NULL if it has made no call. */
-struct thread_account *thread_account_of(const struct accounting *a, const struct thread *thread);
+static inline struct thread_account *thread_account_of(const struct accounting *a,
+						       const struct thread *thread)
+{
+	return thread->index < a->n_thread_accounts ? a->thread_accounts[thread->index] : NULL;
+}
 
 /* Is the thread's record in hand left out? For whoever is shown records while they are read: what is left out is not for
  * him. False for a thread without an account, which has made no call. */

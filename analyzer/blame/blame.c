@@ -38,12 +38,17 @@ void blame_add_help(const struct blame_edge *root, double help_ns[HELP_NOT + 1])
 	help_ns[one_gpu ? HELP_WITH_MPS : HELP_ALONE] += root->avoidable_ns;
 }
 
-bool blame_is_stall(const union blame_key *k, bool across_devices)
+static inline bool is_stall(const union blame_key *k, bool across_devices)
 {
 	return k->holder && k->holder != k->waiter && k->waiter_device != SPY_DEVICE_NONE &&
 	       k->holder_device != SPY_DEVICE_NONE && k->cause != CAUSE_UNKNOWN &&
 	       blame_processes_help(k) != HELP_UNKNOWN &&
 	       (k->waiter_device != k->holder_device) == across_devices;
+}
+
+bool blame_is_stall(const union blame_key *root, bool across_devices)
+{
+	return is_stall(root, across_devices);
 }
 
 /* ---- the sums ------------------------------------------------------------------------------- */
@@ -112,8 +117,13 @@ static void count_wait(struct blame_edge *edge, const struct blame_origin *o)
 	edge->last_wait = o->wait;
 }
 
-/* False: it was there already. */
-static bool call_set_add(struct call_set *set, uint64_t call, uint64_t begin_ns)
+static inline bool call_set_has(const struct call_set *set, uint64_t call)
+{
+	return call / 64 < set->n_words && set->bits[call / 64] >> call % 64 & 1;
+}
+
+/* It is not there yet. */
+static void call_set_add(struct call_set *set, uint64_t call, uint64_t begin_ns)
 {
 	size_t word = call / 64, n = set->n_words;
 
@@ -122,22 +132,22 @@ static bool call_set_add(struct call_set *set, uint64_t call, uint64_t begin_ns)
 		set->bits = xrealloc(set->bits, set->n_words, sizeof(*set->bits));
 		memset(set->bits + n, 0, (set->n_words - n) * sizeof(*set->bits));
 	}
-	if (set->bits[word] >> call % 64 & 1)
-		return false;
 	set->bits[word] |= 1ull << call % 64;
 	if (!set->count++ || begin_ns < set->first_ns)
 		set->first_ns = begin_ns;
 	if (begin_ns > set->last_ns)
 		set->last_ns = begin_ns;
-	return true;
 }
 
 /* A call that other threads stalled, by another GPU's or not: each once. */
-static void count_stalled(struct accounting *a, const struct blame_origin *o, bool across)
+static inline void count_stalled(struct accounting *a, const struct blame_origin *o, bool across)
 {
-	if (call_set_add(across ? &a->blame.stalled_across : &a->blame.stalled, o->call,
-			 o->begin_ns) &&
-	    o->starting)
+	struct call_set *set = across ? &a->blame.stalled_across : &a->blame.stalled;
+
+	if (likely(call_set_has(set, o->call)))
+		return;
+	call_set_add(set, o->call, o->begin_ns);
+	if (o->starting)
 		account_of(&thread_account_get(a, o->waiter)->functions, o->fn)
 			->starting_stalls[across]++;
 }
@@ -174,7 +184,7 @@ static void charge_shares(struct accounting *a, const struct blame_origin *o, st
 	if (o->working)
 		edge->working_ns += ns;
 	across = key.waiter_device != key.holder_device;
-	if (blame_is_stall(&key, across))
+	if (is_stall(&key, across))
 		count_stalled(a, o, across);
 	if (o->serial && thread && o->weight != 1)
 		thread = model_many(a->model, thread->process); /* as in worst_calls.c */
@@ -192,7 +202,7 @@ static void charge_root(struct accounting *a, const struct blame_origin *o, stru
 
 /* ---- to the root ---------------------------------------------------------------------------- */
 
-static void follow(struct accounting *a, const struct wait_chain_link *link);
+static void follow(struct accounting *a, struct wait_chain_link *link);
 
 /* What others waited for at a call that is a case of some problem. */
 static void charge_site(struct accounting *a, const struct wait_chain_link *link,
@@ -231,27 +241,27 @@ static const struct {
 static void charge_rest(struct accounting *a, const struct wait_chain_link *link,
 			const struct completed_call *f, uint64_t ns)
 {
-	uint64_t parts[ARRAY_SIZE(reasons)], others = 0, own = completed_ns(f, BUCKET_OWN);
+	bool seen = f->n_waits; /* what of it was in the kernel module has been charged */
+	uint64_t own = completed_ns(f, BUCKET_OWN);
+	uint64_t others = f->end_ns - f->begin_ns - own - completed_ns(f, BUCKET_LOCK) -
+			  (seen ? completed_ns(f, BUCKET_IOCTL) : 0);
+	double share;
 	size_t i;
 
 	charge_site(a, link, f, ns);
-	for (i = 0; i < ARRAY_SIZE(reasons); i++) {
-		bool seen = reasons[i].bucket == BUCKET_IOCTL && f->n_waits;
-
-		parts[i] = seen ? 0 : completed_ns(f, reasons[i].bucket);
-		others += parts[i];
-	}
 	if (!others || ns < own)
 		own = ns;
 	charge_root(a, &link->origin, f->thread, f->fn, f->device, CAUSE_OWN, (double)own);
-	for (i = 0; i < ARRAY_SIZE(reasons) && others; i++) {
-		double share = (double)(ns - own) / (double)others;
+	if (own == ns)
+		return;
+	share = (double)(ns - own) / (double)others;
+	for (i = 0; i < ARRAY_SIZE(reasons); i++) {
+		bool module = reasons[i].cause == CAUSE_IOCTL;
+		uint64_t part = module && seen ? 0 : completed_ns(f, reasons[i].bucket);
 
 		charge_shares(a, &link->origin, f->thread, f->fn, f->device, reasons[i].cause,
-			      share * (double)parts[i],
-			      reasons[i].cause == CAUSE_IOCTL && parts[i]
-				      ? share * (double)f->avoidable_ns
-				      : 0);
+			      share * (double)part,
+			      module && part ? share * (double)f->avoidable_ns : 0);
 	}
 }
 
@@ -271,7 +281,7 @@ static void charge_outside(struct accounting *a, const struct wait_chain_link *l
 }
 
 /* While a lock is being handed over, what its last holder does has no part in it. */
-static void follow_interval(struct accounting *a, const struct wait_chain_link *link,
+static void follow_interval(struct accounting *a, struct wait_chain_link *link,
 			    const struct hold_interval *s)
 {
 	if (s->handover)
@@ -280,21 +290,30 @@ static void follow_interval(struct accounting *a, const struct wait_chain_link *
 		follow(a, link);
 }
 
+static inline const uint64_t *ns_at(const void *all, size_t byte)
+{
+	return (const void *)((const char *)all + byte);
+}
+
+#define FEW 4 /* are looked at one after the other */
+
 /* The first of n structures, one behind the other in time, whose end_ns (at that offset) lies
  * behind `ns`: a call may have thousands of waits, and a wait hundreds of hold intervals. */
-static size_t first_after(const void *all, size_t n, size_t bytes, size_t offset, uint64_t ns)
+static inline size_t first_after(const void *all, size_t n, size_t bytes, size_t offset,
+				 uint64_t ns)
 {
 	size_t low = 0, high = n;
 
-	while (low < high) {
+	while (high - low > FEW) {
 		size_t middle = low + (high - low) / 2;
-		const char *at = (const char *)all + middle * bytes + offset;
 
-		if (*(const uint64_t *)(const void *)at > ns)
+		if (*ns_at(all, middle * bytes + offset) > ns)
 			high = middle;
 		else
 			low = middle + 1;
 	}
+	while (low < high && *ns_at(all, low * bytes + offset) <= ns)
+		low++;
 	return low;
 }
 
@@ -322,6 +341,17 @@ static void look_at_sample(struct wait_chain_link *link, const struct hold_inter
 	link->end_ns = s->seen_end_ns;
 }
 
+/* From the holder to whom that one waited for meanwhile. */
+static void pass_on(struct wait_chain_link *link, const struct hold_interval *s)
+{
+	look_at_sample(link, s);
+	link->holder = s->holder;
+	link->fn = s->fn;
+	link->device = s->device;
+	link->level++;
+	link->origin.inferred |= !s->measured;
+}
+
 /* The holder was itself waiting for a lock in the stretch [begin, end) of the link: the blame goes on to the holders of that
  * one. */
 static void go_on(struct accounting *a, const struct wait_chain_link *link, uint64_t begin_ns,
@@ -340,24 +370,19 @@ static void go_on(struct accounting *a, const struct wait_chain_link *link, uint
 		next = *link;
 		next.begin_ns = s->begin_ns > begin_ns ? s->begin_ns : begin_ns;
 		next.end_ns = s->end_ns < end_ns ? s->end_ns : end_ns;
-		look_at_sample(&next, s);
-		next.holder = s->holder;
-		next.fn = s->fn;
-		next.device = s->device;
-		next.level++;
-		next.origin.inferred |= !s->measured;
+		pass_on(&next, s);
 		follow_interval(a, &next, s);
 	}
 }
 
-/* The stretch [begin, end) of a link, inside a call that has returned. */
+/* The stretch [begin, end) of a link, inside a call that has returned; i: of its waits, the first that ended after begin. */
 static void charge_call(struct accounting *a, const struct wait_chain_link *link,
-			const struct completed_call *f, uint64_t begin_ns, uint64_t end_ns)
+			const struct completed_call *f, size_t i, uint64_t begin_ns,
+			uint64_t end_ns)
 {
 	uint64_t rest_ns = end_ns - begin_ns, ns;
-	size_t i;
 
-	for (i = first_wait(f, begin_ns); i < f->n_waits && f->waits[i].begin_ns < end_ns; i++) {
+	for (; i < f->n_waits && f->waits[i].begin_ns < end_ns; i++) {
 		const struct wait *w = &f->waits[i];
 
 		ns = overlap(w->begin_ns, w->end_ns, begin_ns, end_ns);
@@ -430,10 +455,10 @@ static void defer(struct thread_account *holder, const struct wait_chain_link *l
 static uint64_t first_call_behind(const struct call_ring *ring, uint64_t ns)
 {
 	uint64_t kept = min_u64(ring->n, ring->size), least = ring->n - kept, most = ring->n;
-	uint64_t step;
+	uint64_t back;
 
-	for (step = 1; most > least; step *= 2) {
-		uint64_t number = most - min_u64(step, most - least);
+	for (back = 1; most > least; back *= 2) {
+		uint64_t number = ring->n - min_u64(back, kept);
 
 		if (completed_call_at(ring, number)->end_ns <= ns) {
 			least = number + 1;
@@ -452,22 +477,13 @@ static uint64_t first_call_behind(const struct call_ring *ring, uint64_t ns)
 	return most;
 }
 
-/* Divides a link among the holder's calls; what lies behind the last of them is deferred to the one
- * in progress. */
-static void follow(struct accounting *a, const struct wait_chain_link *link)
+/* Divides a link among the holder's calls from that number on; what lies behind the last of them is deferred to the one in
+ * progress. */
+static void divide_link(struct accounting *a, const struct wait_chain_link *link,
+			struct thread_account *holder, uint64_t number)
 {
-	struct thread_account *holder = link->holder ? thread_account_of(a, link->holder) : NULL;
-	uint64_t number, begin_ns = link->begin_ns;
+	uint64_t begin_ns = link->begin_ns;
 
-	if (!holder || link->level > LEVELS_MOST) {
-		if (link->level > LEVELS_MOST)
-			charge_root(a, &link->origin, link->holder, link->fn, link->device,
-				    CAUSE_LOCK, (double)(link->end_ns - link->begin_ns));
-		else
-			charge_outside(a, link, link->end_ns - link->begin_ns);
-		return;
-	}
-	number = first_call_behind(&holder->ring, begin_ns);
 	for (; number < holder->ring.n && begin_ns < link->end_ns; number++) {
 		const struct completed_call *f = completed_call_at(&holder->ring, number);
 		uint64_t end_ns = f->end_ns < link->end_ns ? f->end_ns : link->end_ns;
@@ -478,7 +494,7 @@ static void follow(struct accounting *a, const struct wait_chain_link *link)
 			charge_before(a, link, holder, number, begin_ns, f->begin_ns);
 			begin_ns = f->begin_ns;
 		}
-		charge_call(a, link, f, begin_ns, end_ns);
+		charge_call(a, link, f, first_wait(f, begin_ns), begin_ns, end_ns);
 		begin_ns = end_ns;
 	}
 	if (begin_ns >= link->end_ns)
@@ -487,6 +503,73 @@ static void follow(struct accounting *a, const struct wait_chain_link *link)
 		charge_before(a, link, holder, number, begin_ns, link->end_ns);
 	else
 		defer(holder, link, begin_ns);
+}
+
+/* The hold interval that all of the link lies in, if its holder waited for a lock all the time: in the i-th wait of that
+ * call. NULL: there is none, or it is a sample. */
+static const struct hold_interval *held_up_by(const struct wait_chain_link *link,
+					      const struct completed_call *f, size_t i)
+{
+	const struct hold_interval *s;
+	const struct wait *w;
+
+	if (i == f->n_waits)
+		return NULL;
+	w = &f->waits[i];
+	if (w->begin_ns > link->begin_ns || w->end_ns < link->end_ns)
+		return NULL;
+	i = first_interval(w, link->begin_ns);
+	if (i == w->n_intervals)
+		return NULL;
+	s = &w->intervals[i];
+	if (s->begin_ns > link->begin_ns || s->end_ns < link->end_ns || s->handover ||
+	    s->seen_end_ns)
+		return NULL;
+	return s;
+}
+
+/* The link has come back to the thread that it was at two levels ago, and would go on like that. */
+static void go_round(struct wait_chain_link *link)
+{
+	link->level += (LEVELS_MOST + 1 - link->level) & ~1;
+}
+
+/* Follows a link to its roots. The caller's copy of it is used up. */
+static void follow(struct accounting *a, struct wait_chain_link *link)
+{
+	const struct hold_interval *s = NULL, *last = NULL, *before_last;
+
+	while (link->holder && link->level <= LEVELS_MOST) {
+		struct thread_account *holder = thread_account_of(a, link->holder);
+		const struct completed_call *f;
+		uint64_t number;
+		size_t i;
+
+		if (!holder)
+			break;
+		number = first_call_behind(&holder->ring, link->begin_ns);
+		f = number < holder->ring.n ? completed_call_at(&holder->ring, number) : NULL;
+		if (!f || f->begin_ns > link->begin_ns || f->end_ns < link->end_ns) {
+			divide_link(a, link, holder, number);
+			return;
+		}
+		before_last = last;
+		last = s;
+		i = first_wait(f, link->begin_ns);
+		s = held_up_by(link, f, i);
+		if (!s) {
+			charge_call(a, link, f, i, link->begin_ns, link->end_ns);
+			return;
+		}
+		pass_on(link, s);
+		if (s == before_last)
+			go_round(link);
+	}
+	if (link->level > LEVELS_MOST)
+		charge_root(a, &link->origin, link->holder, link->fn, link->device, CAUSE_LOCK,
+			    (double)(link->end_ns - link->begin_ns));
+	else
+		charge_outside(a, link, link->end_ns - link->begin_ns);
 }
 
 void blame_resolve_deferred(struct accounting *a, struct thread_account *account)
@@ -620,10 +703,11 @@ void blame_conclude(struct accounting *a, const struct wait_chain_link *link)
 					.end_ns = link->end_ns,
 					.fn = link->fn,
 					.device = link->device};
+	struct wait_chain_link followed = *link;
 
 	charge_direct(a, &link->origin, NULL, &s);
 	worst_call_infer(&a->blame, link);
-	follow(a, link);
+	follow(a, &followed);
 }
 
 /* ---- a call's waits ------------------------------------------------------------------------- */
@@ -637,6 +721,7 @@ static void blame_interval(struct accounting *a, struct wait_chain_link *link, c
 	link->end_ns = s->end_ns;
 	link->fn = s->fn;
 	link->device = s->device;
+	link->level = 0;
 	link->origin.inferred = !s->measured;
 	charge_direct(a, &link->origin, w->lock, s);
 	look_at_sample(link, s);

@@ -379,6 +379,59 @@ static void test_chain(void **state)
 	json_decref(root);
 }
 
+/* Each of three threads waits for the next one, as far as anybody knows, and the last for the first; or two do. A fourth one
+ * waits for the third. */
+static void check_circle(bool of_three)
+{
+	char log[2048];
+	json_t *root;
+
+	snprintf(log, sizeof(log),
+		 TRACE
+		 "slot 1 tid=101\n"
+		 "20ms wait kind=mutex fn=cudaMalloc duration=10ms object=0x1000 device=0 "
+		 "holder=102 holder_fn=cudaFree holder_device=1\n"
+		 "22ms memory cudaMalloc duration=12ms op=alloc kind=device device=0\n"
+		 "slot 2 tid=102\n"
+		 "20ms wait kind=write fn=cudaFree duration=10ms object=0x2000 device=1 "
+		 "holder=%d holder_fn=cudaHostRegister holder_device=2\n"
+		 "23ms memory cudaFree duration=13ms op=free kind=device address=0x1 device=1\n"
+		 "slot 3 tid=103\n"
+		 "20ms wait kind=mutex fn=cudaHostRegister duration=10ms object=0x3000 "
+		 "device=2 holder=101 holder_fn=cudaMalloc holder_device=0\n"
+		 "24ms memory cudaHostRegister duration=14ms op=register kind=pinned "
+		 "device=2\n"
+		 "slot 4 tid=104\n"
+		 "20ms wait kind=mutex fn=cudaMalloc duration=10ms object=0x4000 device=0 "
+		 "holder=103 holder_fn=cudaHostRegister holder_device=2\n"
+		 "25ms memory cudaMalloc duration=15ms op=alloc kind=device device=0\n",
+		 of_three ? 103 : 101);
+	root = report_on(log);
+	assert_int_equal(sum(root, "root_blame", "waiter=101 root=101 cause=lock", "waited_ns"),
+			 10000000);
+	assert_int_equal(sum(root, "root_blame", "waiter=102 root=102 cause=lock", "waited_ns"),
+			 10000000);
+	/* Where two go round, it is behind them. */
+	assert_int_equal(
+		sum(root, "root_blame",
+		    of_three ? "waiter=103 root=103 cause=lock" : "waiter=103 root=102 cause=lock",
+		    "waited_ns"),
+		10000000);
+	assert_int_equal(
+		sum(root, "root_blame",
+		    of_three ? "waiter=104 root=102 cause=lock" : "waiter=104 root=101 cause=lock",
+		    "waited_ns"),
+		10000000);
+	json_decref(root);
+}
+
+static void test_circle(void **state)
+{
+	(void)state;
+	check_circle(false);
+	check_circle(true);
+}
+
 /* One wait of 60 us, three holders: the first from the lock itself, then who took it meanwhile; between
  * a release and the next taking it still is the last one's. */
 static void test_convoy(void **state)
@@ -792,7 +845,7 @@ int main(void)
 		cmocka_unit_test(test_readers),        cmocka_unit_test(test_unknown_holders),
 		cmocka_unit_test(test_half_measured),  cmocka_unit_test(test_held),
 		cmocka_unit_test(test_gone),           cmocka_unit_test(test_inferred),
-		cmocka_unit_test(test_inferred_least),
+		cmocka_unit_test(test_inferred_least), cmocka_unit_test(test_circle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
