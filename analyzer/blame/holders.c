@@ -44,7 +44,6 @@ static void add_to_sums(struct wait *w, const struct hold_interval *interval)
 		w->crowded = true;
 		return;
 	}
-	w->intervals = grow(w->intervals, w->n_intervals, sizeof(*w->intervals));
 	w->intervals[w->n_intervals] = *interval;
 	w->intervals[w->n_intervals].begin_ns = 0;
 	w->intervals[w->n_intervals++].end_ns = ns;
@@ -65,89 +64,87 @@ static void lay_out(struct wait *w)
 	}
 }
 
-static void add_interval(struct wait *w, const struct hold_interval *interval)
-{
-	struct hold_interval *last = w->n_intervals ? &w->intervals[w->n_intervals - 1] : NULL;
-
-	if (interval->begin_ns >= interval->end_ns)
-		return;
-	if (interval->handover)
-		w->handover_ns += interval->end_ns - interval->begin_ns;
-	if (w->n_intervals >= INTERVALS_EXACT) {
-		add_to_sums(w, interval);
-		return;
-	}
-	if (last && same_holder(last, interval)) {
-		last->end_ns = interval->end_ns;
-		return;
-	}
-	w->intervals = grow(w->intervals, w->n_intervals, sizeof(*w->intervals));
-	w->intervals[w->n_intervals++] = *interval;
-}
-
-/* The holders of a lock, followed from event to event during a wait. */
+/* The holders of a lock, followed from event to event during a wait. Each is the event in which it acquired the lock. */
 #define HOLDERS_MOST 32
 struct holders {
 	struct accounting *a;
 	struct wait *w;
 	const struct lock_event *open; /* it was acquired so, and its release may not be recorded */
-	struct hold_interval now; /* the one to blame: the holder for longest, or the last one */
-	struct hold_interval active[HOLDERS_MOST]; /* the holders: one, or several readers */
-	bool shared[HOLDERS_MOST];
-	size_t n;
+	const struct lock_event
+		*now; /* the one to blame: the holder for longest, or the last one */
+	uint64_t begin_ns; /* since then */
+	bool measured; /* that it is this one */
+	bool handover; /* it has released the lock */
 	bool unfollowed; /* the lock rested meanwhile: not all who had it left a record */
+	bool first_measured;
+	struct lock_event first; /* the holder when the wait began; its thread NULL: unknown */
+	size_t n;
+	const struct lock_event *active[HOLDERS_MOST]; /* the holders: one, or several readers */
+	struct hold_interval intervals[INTERVALS_MOST + 1]; /* the wait's, and one in the making */
 };
 
 /* A lock that rests is not followed for a longer time than a thread takes to wake up. */
 #define AT_REST_NS 100000
 
 /* While the lock rests it changes hands as often as before: the last holder stands for all. */
-static bool is_at_rest(const struct holders *h, const struct hold_interval *stretch)
+static bool is_at_rest(const struct holders *h, uint64_t ns)
 {
-	return h->unfollowed && stretch->handover && stretch->holder &&
-	       stretch->end_ns - stretch->begin_ns > AT_REST_NS;
+	return h->unfollowed && h->handover && h->now->thread && ns > AT_REST_NS;
 }
 
-/* The stretch up to `ns` is over. */
+/* The stretch up to `ns` is over. It is put together where it is going to be kept. */
 static void advance(struct holders *h, uint64_t ns)
 {
-	struct hold_interval stretch = h->now;
+	struct wait *w = h->w;
+	struct hold_interval *next = &w->intervals[w->n_intervals];
+	uint64_t begin_ns = h->begin_ns;
 
-	stretch.end_ns = h->now.begin_ns = ns < h->w->end_ns ? ns : h->w->end_ns;
-	if (stretch.begin_ns < stretch.end_ns && is_at_rest(h, &stretch))
-		stretch.handover = false;
-	stretch.measured &= !h->unfollowed;
-	add_interval(h->w, &stretch);
+	h->begin_ns = ns = min_u64(ns, w->end_ns);
+	if (begin_ns >= ns)
+		return;
+	next->holder = h->now->thread;
+	next->begin_ns = begin_ns;
+	next->end_ns = ns;
+	next->seen_begin_ns = next->seen_end_ns = 0;
+	next->fn = h->now->fn;
+	next->device = h->now->device;
+	next->measured = h->measured && !h->unfollowed;
+	next->handover = h->handover && !is_at_rest(h, ns - begin_ns);
+	if (next->handover)
+		w->handover_ns += ns - begin_ns;
+	if (unlikely(w->n_intervals >= INTERVALS_EXACT))
+		add_to_sums(w, next);
+	else if (w->n_intervals && same_holder(next - 1, next))
+		next[-1].end_ns = ns;
+	else
+		w->n_intervals++;
 }
 
 static void blame_now(struct holders *h)
 {
-	uint64_t begin_ns = h->now.begin_ns;
-
-	if (h->n)
+	if (h->n) {
 		h->now = h->active[0];
-	h->now.handover = !h->n && (h->now.holder || h->now.handover);
-	h->now.begin_ns = begin_ns;
+		h->measured = h->now != &h->first || h->first_measured;
+	}
+	h->handover = !h->n && (h->now->thread || h->handover);
 }
 
-static void take(struct holders *h, const struct hold_interval *holder, bool shared)
+static void take(struct holders *h, const struct lock_event *holder)
 {
 	size_t i;
 
-	if (!shared || (h->n && !h->shared[0]))
+	if (!holder->shared || (h->n && !h->active[0]->shared))
 		h->n = 0; /* its holder must have released it */
 	for (i = 0; i < h->n; i++)
-		if (h->active[i].holder == holder->holder)
+		if (h->active[i]->thread == holder->thread)
 			return;
-	if (h->n == HOLDERS_MOST)
-		return;
-	h->active[h->n] = *holder;
-	h->shared[h->n++] = shared;
+	if (h->n < HOLDERS_MOST)
+		h->active[h->n++] = holder;
 }
 
 /* A thread releases the lock that was not known to hold it: a reader that had it all the time. The
  * intervals without a known holder were this reader's. */
-static void had_all_along(struct holders *h, const struct hold_interval *holder)
+static void had_all_along(struct holders *h, const struct lock_event *holder)
 {
 	size_t i;
 
@@ -158,42 +155,30 @@ static void had_all_along(struct holders *h, const struct hold_interval *holder)
 			continue;
 		if (s->handover)
 			h->w->handover_ns -= s->end_ns - s->begin_ns;
-		s->holder = holder->holder;
+		s->holder = holder->thread;
 		s->fn = holder->fn;
 		s->device = holder->device;
 		s->measured = !h->unfollowed;
 		s->handover = false;
 	}
-	if (!h->n) {
-		h->now.holder = holder->holder;
-		h->now.fn = holder->fn;
-		h->now.device = holder->device;
-	}
+	if (!h->n)
+		h->now = holder;
 }
 
-static void give_back(struct holders *h, const struct hold_interval *holder)
+static void give_back(struct holders *h, const struct lock_event *holder)
 {
 	size_t i;
 
 	for (i = 0; i < h->n; i++)
-		if (h->active[i].holder == holder->holder) {
+		if (h->active[i]->thread == holder->thread) {
 			h->n--;
-			memmove(&h->active[i], &h->active[i + 1],
-				(h->n - i) * sizeof(h->active[0]));
-			memmove(&h->shared[i], &h->shared[i + 1], h->n - i);
+			for (; i < h->n; i++)
+				h->active[i] = h->active[i + 1];
 			return;
 		}
 	/* Of a lock that only one can have, it is a matter of equal times. */
-	if (!h->n || h->shared[0])
+	if (!h->n || h->active[0]->shared)
 		had_all_along(h, holder);
-}
-
-static struct hold_interval holder_of(const struct lock_event *event)
-{
-	return (struct hold_interval){.holder = event->thread,
-				      .fn = event->fn,
-				      .device = event->device,
-				      .measured = true};
 }
 
 /* When the call had ended that took the lock, at the latest; UINT64_MAX: not yet, as far as we
@@ -218,15 +203,14 @@ static uint64_t call_end(const struct accounting *a, const struct lock_event *ev
 /* A holder whose release is not recorded has released it when its call ended, at the latest. */
 static void close_open(struct holders *h, uint64_t ns)
 {
-	uint64_t end_ns = h->open ? call_end(h->a, h->open) : UINT64_MAX;
-	struct hold_interval holder;
+	const struct lock_event *holder = h->open;
+	uint64_t end_ns = holder ? call_end(h->a, holder) : UINT64_MAX;
 
 	if (end_ns >= ns)
 		return;
-	holder = holder_of(h->open);
 	h->open = NULL;
 	advance(h, end_ns);
-	give_back(h, &holder);
+	give_back(h, holder);
 	blame_now(h);
 }
 
@@ -237,33 +221,35 @@ static void first_holder(struct model *model, const struct record *record, struc
 {
 	const struct spy_rec_wait *raw = &record->raw->wait;
 	struct process *process = record->thread->process;
-	struct hold_interval holder = {.begin_ns = h->w->begin_ns,
-				       .fn = NO_FUNCTION,
-				       .device = raw->holder_device,
-				       .measured = true};
+	struct lock_event *holder = &h->first;
 
+	*holder = (struct lock_event){.fn = NO_FUNCTION,
+				      .device = raw->holder_device,
+				      .shared = raw->flags & SPY_WAIT_READERS};
+	h->first_measured = true;
 	if (raw->holder ==
 	    record->thread->tid) { /* it has the lock already, and waits for itself */
-		holder.holder = record->thread;
+		holder->thread = record->thread;
 	} else if (raw->holder) {
-		holder.holder = raw->flags & SPY_WAIT_SHARED
-					? model_find_thread(model, process, raw->holder)
-					: model_thread(model, process, raw->holder);
+		holder->thread = raw->flags & SPY_WAIT_SHARED
+					 ? model_find_thread(model, process, raw->holder)
+					 : model_thread(model, process, raw->holder);
 		if (!(raw->flags & SPY_WAIT_IDLE_HOLDER))
-			holder.fn =
+			holder->fn =
 				trace_function(model->set, record->stream->trace, raw->holder_fn);
 	} else if (!(raw->flags & SPY_WAIT_FREE) && last && last->thread != record->thread &&
 		   !(last->shared && raw->kind == SPY_WAIT_READ) &&
 		   !(raw->flags & SPY_WAIT_READERS && (!last->shared || last->released))) {
-		holder.holder = last->thread;
-		holder.fn = last->fn;
-		holder.device = last->device;
-		holder.measured = false;
+		holder->thread = last->thread;
+		holder->fn = last->fn;
+		holder->device = last->device;
+		h->first_measured = false;
 	}
-	if (holder.holder && !(raw->flags & SPY_WAIT_FREE))
-		take(h, &holder, raw->flags & SPY_WAIT_READERS);
-	holder.handover = raw->flags & SPY_WAIT_FREE;
+	if (holder->thread && !(raw->flags & SPY_WAIT_FREE))
+		take(h, holder);
 	h->now = holder;
+	h->measured = h->first_measured;
+	h->handover = raw->flags & SPY_WAIT_FREE;
 }
 
 /* Threads that acquired it in one wait are counted separately, so many of them. */
@@ -396,17 +382,15 @@ static uint64_t walk(struct holders *h, uint64_t number)
 	uint64_t acquired = 0;
 
 	for (; (event = lock_event(lock, number)); number++) {
-		struct hold_interval holder = holder_of(event);
-
 		/* Readers are not in each other's way. */
 		if (event->shared && h->w->kind == SPY_WAIT_READ)
 			continue;
 		close_open(h, event->ns);
 		advance(h, event->ns);
 		if (event->released) {
-			give_back(h, &holder);
+			give_back(h, event);
 		} else {
-			take(h, &holder, event->shared);
+			take(h, event);
 			acquired++;
 		}
 		if (!event->released || (h->open && h->open->thread == event->thread))
@@ -451,11 +435,11 @@ static bool may_walk(struct accounting *a, const struct lock *lock, uint64_t eve
 
 static void had_since(struct hold_interval *holder, const struct lock_event *event, uint64_t ns)
 {
-	uint64_t end_ns = holder->seen_end_ns;
-
-	*holder = holder_of(event);
+	holder->holder = event->thread;
+	holder->fn = event->fn;
+	holder->device = event->device;
+	holder->measured = true;
 	holder->seen_begin_ns = ns;
-	holder->seen_end_ns = end_ns;
 }
 
 /* The holder at that moment, from when until when; first: of the events, the first in the wait. */
@@ -499,7 +483,6 @@ static uint64_t sample(struct holders *h, const struct hold_interval *at_first, 
 	struct wait *w = h->w;
 	uint64_t from_ns = w->begin_ns, random = w->begin_ns ^ w->end_ns << 20, i;
 
-	w->intervals = xrealloc(w->intervals, SAMPLES, sizeof(*w->intervals));
 	w->n_intervals = 0;
 	w->handover_ns = 0;
 	for (i = 1; i <= SAMPLES; i++) {
@@ -520,19 +503,36 @@ static uint64_t sample(struct holders *h, const struct hold_interval *at_first, 
 	return (uint32_t)(acquired_until(w, w->lock->events) - acquired_until(w, first));
 }
 
+static struct hold_interval *kept(const struct hold_interval *intervals, size_t n)
+{
+	return n ? memcpy(xrealloc(NULL, n, sizeof(*intervals)), intervals, n * sizeof(*intervals))
+		 : NULL;
+}
+
 void holders_find(struct accounting *a, const struct record *record, struct wait *w)
 {
 	struct lock *lock = w->lock;
 	uint64_t first = lock_events_since(lock, w->begin_ns), n = lock->events - first,
 		 acquired = 0;
-	struct holders h = {
-		.a = a, .w = w, .unfollowed = record->raw->wait.flags & SPY_WAIT_UNFOLLOWED};
 	struct hold_interval at_first;
 	bool walked = may_walk(a, lock, n);
+	struct thread *known = NULL;
+	struct holders h; /* large: what is not filled in here is not looked at */
 	size_t i;
 
+	h.a = a;
+	h.w = w;
+	h.open = NULL;
+	h.begin_ns = w->begin_ns;
+	h.unfollowed = record->raw->wait.flags & SPY_WAIT_UNFOLLOWED;
+	h.n = 0;
+	w->intervals = h.intervals;
 	first_holder(a->model, record, &h, first ? lock_event(lock, first - 1) : NULL);
-	at_first = h.now;
+	at_first = (struct hold_interval){.holder = h.first.thread,
+					  .fn = h.first.fn,
+					  .device = h.first.device,
+					  .measured = h.first_measured,
+					  .handover = h.handover};
 	if (walked)
 		acquired = walk(&h, first);
 	if (w->crowded)
@@ -540,7 +540,12 @@ void holders_find(struct accounting *a, const struct record *record, struct wait
 	if (!walked || w->crowded)
 		acquired = sample(&h, &at_first, first);
 	count_loss(w, record->thread, first, acquired);
-	for (i = 0; i < w->n_intervals; i++)
-		if (w->intervals[i].holder)
-			thread_set_add(&lock->holders, w->intervals[i].holder);
+	w->intervals = kept(h.intervals, w->n_intervals);
+	for (i = 0; i < w->n_intervals; i++) {
+		struct thread *holder = w->intervals[i].holder;
+
+		if (holder && holder != known)
+			thread_set_add(&lock->holders, holder);
+		known = holder;
+	}
 }

@@ -71,12 +71,6 @@ static void grow_ring(struct lock *lock)
 	lock->ring_size = size;
 }
 
-/* Of the event of that number. */
-static inline struct lock_event *place_of(const struct lock *lock, uint64_t number)
-{
-	return &lock->ring[number & (lock->ring_size - 1)];
-}
-
 static void count_taken(struct lock_event *event, const struct lock_event *before)
 {
 	event->acquired = (before ? before->acquired : 0) + !event->released;
@@ -95,32 +89,33 @@ void lock_add(struct lock *lock, const struct lock_event *event)
 		grow_ring(lock);
 	at = lock->events++;
 	oldest = lock->events > lock->ring_size ? lock->events - lock->ring_size : 0;
-	for (; at > oldest && place_of(lock, at - 1)->ns > event->ns; at--)
-		*place_of(lock, at) = *place_of(lock, at - 1);
-	*place_of(lock, at) = *event;
+	for (; at > oldest && lock_event_place(lock, at - 1)->ns > event->ns; at--)
+		*lock_event_place(lock, at) = *lock_event_place(lock, at - 1);
+	*lock_event_place(lock, at) = *event;
 	for (; at < lock->events; at++)
-		count_taken(place_of(lock, at), at > oldest ? place_of(lock, at - 1) : NULL);
-}
-
-const struct lock_event *lock_event(const struct lock *lock, uint64_t number)
-{
-	if (number >= lock->events || lock->events - number > lock->ring_size)
-		return NULL;
-	return place_of(lock, number);
+		count_taken(lock_event_place(lock, at),
+			    at > oldest ? lock_event_place(lock, at - 1) : NULL);
 }
 
 uint64_t lock_events_since(const struct lock *lock, uint64_t ns)
 {
-	uint64_t low = lock->events > lock->ring_size ? lock->events - lock->ring_size : 0;
-	uint64_t high = lock->events;
+	uint64_t kept = min_u64(lock->events, lock->ring_size);
+	uint64_t low = lock->events - kept, high = lock->events, back;
 
 	/* Most often it is one of the last. */
-	if (high > low && place_of(lock, high - 1)->ns <= ns)
-		return high;
+	for (back = 1; high > low; back *= 2) {
+		uint64_t number = lock->events - min_u64(back, kept);
+
+		if (lock_event_place(lock, number)->ns <= ns) {
+			low = number + 1;
+			break;
+		}
+		high = number;
+	}
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (place_of(lock, middle)->ns > ns)
+		if (lock_event_place(lock, middle)->ns > ns)
 			high = middle;
 		else
 			low = middle + 1;

@@ -107,8 +107,18 @@ void lock_add(struct lock *lock, const struct lock_event *event);
  * Logarithmic in the number of events. */
 uint64_t lock_events_since(const struct lock *lock, uint64_t ns);
 
+static inline struct lock_event *lock_event_place(const struct lock *lock, uint64_t number)
+{
+	return &lock->ring[number & (lock->ring_size - 1)];
+}
+
 /* Event of that number; NULL: there is none, or it is forgotten. */
-const struct lock_event *lock_event(const struct lock *lock, uint64_t number);
+static inline const struct lock_event *lock_event(const struct lock *lock, uint64_t number)
+{
+	if (number >= lock->events || lock->events - number > lock->ring_size)
+		return NULL;
+	return lock_event_place(lock, number);
+}
 
 /* Where a lock lies: "libcuda.so.1+0x1234", or "heap" for what is in no library's segments. The
  * caller frees. */
