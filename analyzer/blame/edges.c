@@ -39,13 +39,13 @@ static void grow_places(struct blame_edges *edges)
 	edges->n_places = n;
 }
 
+/* Three products, none of which has to wait for another. */
 static inline uint32_t hash_of(const union blame_key *key)
 {
-	uint64_t hash = hash_mix(key->words[0]);
+	uint64_t hash = hash_mix(key->words[0]) + key->words[1] * 0xbf58476d1ce4e5b9ull +
+			key->words[2] * 0x94d049bb133111ebull;
 
-	hash = hash_mix(key->words[1] ^ hash ^ hash >> 32);
-	hash = hash_mix(key->words[2] ^ hash ^ hash >> 32);
-	return (uint32_t)(hash >> 32);
+	return (uint32_t)(hash ^ hash >> 32);
 }
 
 /* The place of the key's edge, or the empty one where it would be. */
