@@ -34,7 +34,8 @@ static struct idle_sum **recent_of(struct idle_sums *sums, const struct idle_sum
 {
 	uint64_t bits = key->address ^ key->owner << 40 ^ (uint64_t)key->cause << 56 ^ key->line;
 
-	return &sums->recent[(hash_mix(bits) >> 32) % IDLE_SUMS_RECENT];
+	/* The top bits: those below do not depend on the owner, nor on the cause. */
+	return &sums->recent[hash_mix(bits) >> (64 - IDLE_SUMS_RECENT_BITS)];
 }
 
 static struct idle_sum *find_sum(struct idle_sums *sums, const struct process *process,

@@ -46,12 +46,13 @@ struct idle_sum {
 	UT_hash_handle hh;
 };
 
-#define IDLE_SUMS_RECENT 256
+#define IDLE_SUMS_RECENT_BITS 8
 
 /* All sums of all owners: GPUs and threads. */
 struct idle_sums {
 	struct idle_sum *by_key;
-	struct idle_sum *recent[IDLE_SUMS_RECENT]; /* found last, by some bits of the key */
+	struct idle_sum
+		*recent[1 << IDLE_SUMS_RECENT_BITS]; /* found last, by some bits of the key */
 };
 
 #define IDLE_SUMS_MOST (1u << 16) /* are told apart; then places are not */
