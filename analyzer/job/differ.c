@@ -24,6 +24,7 @@
 	3 /* and so many times the median: where most ranks have next to nothing, that is what counts */
 #define FEW_TIMES 2 /* of few ranks, each of which has its hiccups */
 #define MET_LEAST 8 /* operations that it was compared in */
+#define ALONE_LEAST 3 /* ranks that are compared by what their calls lose */
 #define HOST_PERCENT 75 /* of a host's ranks: then it is the host */
 #define SAME_PERCENT \
 	80 /* of its late operations, those with no more work than the others had: then its GPU is slow */
@@ -375,49 +376,71 @@ static void tell_all_late(struct job *job, const bool *late, bool *told)
 
 /* ---- without collectives --------------------------------------------------------------------- */
 
-/* What a rank's calls lose for a reason, of its time; the cause is a code of idle/causes.h. */
-static uint64_t lock_ppm(const struct job_rank *r)
-{
-	return ppm(r->lock_ns, time_of(r));
-}
-
-static uint64_t not_running_ppm(const struct job_rank *r)
-{
-	return ppm(r->not_running_ns, time_of(r));
-}
-
-static uint64_t ioctl_ppm(const struct job_rank *r)
-{
-	return ppm(r->ioctl_ns, time_of(r));
-}
-
+/* What ranks' calls lose for a reason, of their time; the cause is a code of idle/causes.h. */
 static const struct measure {
-	uint64_t (*of)(const struct job_rank *r);
+	enum job_loss_of of;
 	enum idle_cause cause;
 	const char *words;
 } measures[] = {
-	{lock_ppm, IDLE_CUDA_LOCK, "waits longer for locks inside CUDA than the other ranks"},
-	{not_running_ppm, IDLE_NOT_RUNNING,
+	{JOB_LOST_TO_LOCKS, IDLE_CUDA_LOCK,
+	 "waits longer for locks inside CUDA than the other ranks"},
+	{JOB_LOST_TO_OTHERS, IDLE_NOT_RUNNING,
 	 "is ready but on no CPU for longer than the other ranks, in CUDA calls"},
-	{ioctl_ppm, IDLE_KERNEL_MODULE, "is longer in NVIDIA's kernel module than the other ranks"},
+	{JOB_LOST_TO_IOCTLS, IDLE_KERNEL_MODULE,
+	 "is longer in NVIDIA's kernel module than the other ranks"},
 };
+
+/* Where ranks meet, it matters how late they come, and not what their calls lose. */
+static bool is_alone(const struct job_rank *r)
+{
+	return r->met < MET_LEAST;
+}
+
+static uint64_t lost_ppm(const struct job_rank *r, const struct measure *measure)
+{
+	return ppm(r->lost[measure->of].ns, time_of(r));
+}
+
+/* Losses that come by chance, none longer than the longest: the usual distance of their sum from what is usual is the square
+ * root of the longest times the sum, at most. A few long ones are no habit, whatever they add up to. */
+static bool is_often(const struct job_rank *r, const struct measure *measure, uint64_t usual_ppm)
+{
+	double ns = (double)r->lost[measure->of].ns;
+	double more_ns = ns - (double)time_of(r) * (double)usual_ppm / 1e6;
+
+	return more_ns > 0 && more_ns * more_ns > (double)(OFTEN_FAR * OFTEN_FAR) * ns *
+							  (double)r->lost[measure->of].longest_ns;
+}
+
+static struct spread usual_loss(const struct job *job, const struct measure *measure)
+{
+	uint64_t *values = xcalloc(job->n_ranks + 1, sizeof(*values));
+	struct spread s = {0};
+	size_t i, n = 0;
+
+	for (i = 0; i < job->n_ranks; i++)
+		if (is_alone(&job->ranks[i]))
+			values[n++] = lost_ppm(&job->ranks[i], measure);
+	if (n >= ALONE_LEAST)
+		s = spread_of(values, n);
+	else
+		s.median = UINT64_MAX;
+	free(values);
+	return s;
+}
 
 static void tell_measure(struct job *job, const struct measure *measure, bool *told)
 {
-	uint64_t *values = xcalloc(job->n_ranks + 1, sizeof(*values)), value;
-	struct spread s;
+	struct spread s = usual_loss(job, measure);
 	size_t i;
 
-	for (i = 0; i < job->n_ranks; i++)
-		values[i] = measure->of(&job->ranks[i]);
-	s = spread_of(values, job->n_ranks);
 	for (i = 0; i < job->n_ranks; i++) {
 		struct job_rank *r = &job->ranks[i];
+		uint64_t value = lost_ppm(r, measure);
 		struct job_finding *f;
 
-		value = measure->of(r);
-		if (told[i] || !is_far(&s, value) || value - s.median < CALLS_PPM ||
-		    value / TIMES < s.median)
+		if (told[i] || !is_alone(r) || !is_far(&s, value) || value - s.median < CALLS_PPM ||
+		    value / TIMES < s.median || !is_often(r, measure, s.median))
 			continue;
 		told[i] = true;
 		f = add(job, JOB_RANK, (uint32_t)i, idle_cause_codes[measure->cause]);
@@ -430,7 +453,6 @@ static void tell_measure(struct job *job, const struct measure *measure, bool *t
 					   text_percent(&job->texts, (double)s.median, 1e6));
 		f->fix = fix_of(f->cause);
 	}
-	free(values);
 }
 
 /* ---- GPUs by their own times ----------------------------------------------------------------- */
@@ -504,7 +526,7 @@ void job_differ(struct job *job)
 	find_habits(job);
 	late = find_late(job);
 	tell_all_late(job, late, told);
-	for (i = 0; job->n_ranks > 2 && i < ARRAY_SIZE(measures); i++)
+	for (i = 0; i < ARRAY_SIZE(measures); i++)
 		tell_measure(job, &measures[i], told);
 	tell_gpus(job, told);
 	if (job->n_findings)

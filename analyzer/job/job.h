@@ -15,6 +15,9 @@
 
 #define JOB_CAUSES_MOST 128 /* codes of causes that are told apart */
 
+/* What calls lose that ranks are compared by. */
+enum job_loss_of { JOB_LOST_TO_LOCKS, JOB_LOST_TO_OTHERS, JOB_LOST_TO_IOCTLS, JOB_LOST_TO };
+
 /* A rank, as far as ranks are compared. */
 struct job_rank {
 	const char *name; /* "rank 3" */
@@ -27,7 +30,10 @@ struct job_rank {
 	uint64_t operations, timed, captured, untimed;
 	uint64_t cost_ppm_1;
 	bool ended;
-	uint64_t lock_ns, not_running_ns, ioctl_ns; /* of its calls */
+	struct {
+		uint64_t ns; /* of its calls */
+		uint64_t longest_ns; /* of one call, or more than that */
+	} lost[JOB_LOST_TO];
 	uint64_t own_ns, own_operations; /* of its GPU, exactly; 0 unknown */
 	/* Of collective operations: filled in by meetings.c */
 	uint64_t

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 #include "job.h"
+#include "account/buckets.h"
 
 int job_compare(uint64_t a, uint64_t b)
 {
@@ -195,10 +196,37 @@ static void load_identity(struct loading *l)
 	l->job->world_size = max_u64(l->job->world_size, r->world_size);
 }
 
+static const struct {
+	uint32_t of_role;
+	enum bucket bucket;
+} losses[JOB_LOST_TO] = {
+	[JOB_LOST_TO_LOCKS] = {D_ROLE_lock_ns, BUCKET_LOCK},
+	[JOB_LOST_TO_OTHERS] = {D_ROLE_not_running_ns, BUCKET_NOT_RUNNING},
+	[JOB_LOST_TO_IOCTLS] = {D_ROLE_ioctl_ns, BUCKET_IOCTL},
+};
+
+/* The worst calls are there: one that lost most for this reason; else those that are not have lost less than any of them. */
+static void find_longest(struct loading *l, enum job_loss_of loss)
+{
+	const char *why = bucket_names[losses[loss].bucket];
+	uint64_t longest_ns = 0, least_ns = UINT64_MAX, lost_ns;
+	uint32_t i;
+
+	for (i = 0; i < l->data->tables[D_WORST].n; i++) {
+		lost_ns = number_at(l, D_WORST, i, D_WORST_lost_ns);
+		least_ns = min_u64(least_ns, lost_ns);
+		if (!strcmp(text_at(l, D_WORST, i, D_WORST_why), why))
+			longest_ns = max_u64(longest_ns, lost_ns);
+	}
+	if (longest_ns || least_ns != UINT64_MAX)
+		l->rank->lost[loss].longest_ns = longest_ns ?: least_ns;
+}
+
 static void load_sums(struct loading *l)
 {
 	struct job_rank *r = l->rank;
 	struct job *job = l->job;
+	enum job_loss_of loss;
 	uint32_t i;
 
 #define NUMBER(member) r->member = number_at(l, D_RANK, 0, D_RANK_##member)
@@ -221,11 +249,12 @@ static void load_sums(struct loading *l)
 	r->cost_ppm_1 = number_at(l, D_RANK, 0, D_RANK_cost_ppm);
 	r->place = "";
 	for (i = 0; i < l->data->tables[D_ROLE].n; i++) {
-		r->lock_ns = add_capped(r->lock_ns, number_at(l, D_ROLE, i, D_ROLE_lock_ns));
-		r->ioctl_ns = add_capped(r->ioctl_ns, number_at(l, D_ROLE, i, D_ROLE_ioctl_ns));
-		r->not_running_ns = add_capped(r->not_running_ns,
-					       number_at(l, D_ROLE, i, D_ROLE_not_running_ns));
+		for (loss = 0; loss < JOB_LOST_TO; loss++)
+			r->lost[loss].ns = add_capped(
+				r->lost[loss].ns, number_at(l, D_ROLE, i, losses[loss].of_role));
 	}
+	for (loss = 0; loss < JOB_LOST_TO; loss++)
+		find_longest(l, loss);
 	if (l->data->tables[D_GPU].n && number_at(l, D_GPU, 0, D_GPU_exact)) {
 		r->own_ns = number_at(l, D_GPU, 0, D_GPU_own_ns);
 		r->own_operations = number_at(l, D_GPU, 0, D_GPU_own_operations);

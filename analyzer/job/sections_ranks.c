@@ -240,9 +240,9 @@ static void add_ranks(struct report *report, const struct job *job)
 			.late_ns = r->late_ns,
 			.late_each_ns = r->met ? r->late_ns / r->met : 0,
 			.waited_ns = r->waited_ns,
-			.lock_ns = r->lock_ns,
-			.not_running_ns = r->not_running_ns,
-			.ioctl_ns = r->ioctl_ns,
+			.lock_ns = r->lost[JOB_LOST_TO_LOCKS].ns,
+			.not_running_ns = r->lost[JOB_LOST_TO_OTHERS].ns,
+			.ioctl_ns = r->lost[JOB_LOST_TO_IOCTLS].ns,
 			.outside_ns = r->outside_ns,
 			.align_error_ns = r->fit_error_ns,
 		};

@@ -35,6 +35,13 @@ for seed in $(seq 41 46); do
 	judged "$seed" 7 1 100
 	judged "$seed" 7 1 400 --clean --weather
 done
+# Without collective operations ranks are compared by what their calls lose, again and again.
+for seed in $(seq 51 58); do
+	judged "$seed" 64 8 400 --alone
+	judged "$seed" 12 2 100 --alone
+	judged "$seed" 64 8 400 --alone --clean
+	judged "$seed" 4 1 60 --alone --clean
+done
 judged 25 1000 125 60
 judged 26 1000 125 60 --clean
 expect "ranks of 1,000" "$(jq -c '[.job.ranks, .job.missing, .job.hosts, .job.gpus, .job.level]' report.json)" "[1000,0,125,1000,2]"

@@ -3,7 +3,7 @@
  * off, the steps they took, chance, and somebody who is late on purpose. For tests of merges and of the job's report at
  * sizes that no machine here has.
  *
- *   gendigest OUT SEED RANKS [--hosts=N] [--steps=N] [--ops=N] [--clean] [--weather] [--from=A] [--to=B] [--job-file=ALL.digest] [--ends=FILE]
+ *   gendigest OUT SEED RANKS [--hosts=N] [--steps=N] [--ops=N] [--clean] [--weather] [--alone] [--from=A] [--to=B] [--job-file=ALL.digest] [--ends=FILE]
  *
  * writes OUT/NUMBER.digest for ranks A to B - 1 (all), or all of these into one file, and prints what was planted as JSON:
  * {"planted": [{"about": "rank"|"host"|"gpu", "who": …, "cause": …}, …]}. The same seed, ranks, hosts and steps are the same
@@ -14,12 +14,18 @@
  * operation of its own kind, as parameters are sent round. Whoever is planted is late by 5 to 15 % of a step in each, or by as
  * much more in each 2nd or 4th. In all jobs some rank has a hiccup of 5 to 60 ms in one of 16 steps, as machines do.
  *
+ * One rank of a few has calls that lose 6 to 12 % of its time to other programs on its CPUs, in a few of them, and comes no
+ * later for it: chance.
+ *
+ * --alone: the ranks have no collective operations. Who is planted waits for locks, twice as long.
+ *
  * --weather: the pace of each rank's host changes by itself, by up to a fifth of a step, for 20 to 60 steps each time. Nobody
  * is slower for that.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include "account/buckets.h"
 #include "digest/digest.h"
 #include "idle/causes.h"
 
@@ -30,6 +36,8 @@
 #define BYTES (4u << 20)
 #define COMM 0x5eedc0ffeeull
 #define PLANTED_MOST 8
+#define SPELL_RANKS 8 /* one of so many has one */
+#define WORST_MOST 48
 
 enum plant_kind { PLANT_CPU, PLANT_LOCK, PLANT_GPU, PLANT_HOST, PLANT_KINDS };
 
@@ -50,7 +58,7 @@ struct plant {
 
 struct model {
 	uint64_t seed, ranks, hosts, steps, ops, from, to;
-	bool clean, weather;
+	bool clean, weather, alone;
 	const char *out, *job_file, *ends;
 	struct plant plants[PLANTED_MOST];
 	size_t n_plants;
@@ -92,7 +100,8 @@ enum {
 	DRAW_SITE,
 	DRAW_KEY,
 	DRAW_WHY,
-	DRAW_WEATHER
+	DRAW_WEATHER,
+	DRAW_SPELL
 };
 
 /* ---- who is late ----------------------------------------------------------------------------- */
@@ -121,7 +130,9 @@ static void plant(struct model *m)
 	uint64_t n = m->clean ? 0 : 1 + below(m, 4, DRAW_PLANTS, 0, 0), i;
 
 	for (i = 0; i < n; i++) {
-		enum plant_kind kind = (enum plant_kind)below(m, PLANT_KINDS, DRAW_PLANTS, i, 1);
+		enum plant_kind kind =
+			m->alone ? PLANT_LOCK
+				 : (enum plant_kind)below(m, PLANT_KINDS, DRAW_PLANTS, i, 1);
 		uint64_t who =
 			below(m, kind == PLANT_HOST ? m->hosts : m->ranks, DRAW_PLANTS, i, 2);
 		uint64_t every = kind == PLANT_GPU || kind == PLANT_HOST
@@ -289,7 +300,8 @@ static void write_rank(struct writing *w)
 	row[D_RANK_calls] = 30 * m->steps;
 	row[D_RANK_calls_ns] = m->steps * 9000000;
 	row[D_RANK_lost_ns] = m->steps * 100000;
-	row[D_RANK_operations] = row[D_RANK_timed] = m->steps * m->ops + 1;
+	if (!m->alone)
+		row[D_RANK_operations] = row[D_RANK_timed] = m->steps * m->ops + 1;
 	row[D_RANK_base_ns] = host_ns(w, 0);
 	row[D_RANK_timer_base_ns] = timer_ns(w, 0) / 1000000 * 1000000;
 	row[D_RANK_cost_ppm] = 4000 + w->rank % 2 * 1000 + 1;
@@ -395,6 +407,43 @@ static void write_once(struct writing *w, uint32_t table)
 	op[D_MEET_host_1_ns] = at_ns + 1;
 }
 
+static void write_worst(struct writing *w, enum bucket why, uint64_t n, uint64_t lost_ns)
+{
+	uint64_t *row, i;
+
+	for (i = 0; i < n && i < WORST_MOST; i++) {
+		row = digest_data_add(&w->data, D_WORST);
+		row[D_WORST_function] = text(w, "cudaStreamSynchronize");
+		row[D_WORST_role] = text(w, "main");
+		row[D_WORST_why] = text(w, "%s", bucket_names[why]);
+		row[D_WORST_took_ns] = row[D_WORST_lost_ns] = lost_ns;
+	}
+}
+
+/* What its calls lose: of a spell in a few of them, of who is planted in each step. */
+static void write_role(struct writing *w)
+{
+	const struct model *m = w->m;
+	const struct plant *p = m->alone ? plant_of(m, w->rank, 0) : NULL;
+	uint64_t *row = digest_data_add(&w->data, D_ROLE), part, n;
+
+	row[D_ROLE_role] = text(w, "main");
+	row[D_ROLE_threads] = 1;
+	row[D_ROLE_calls] = w->row[D_RANK_calls];
+	row[D_ROLE_total_ns] = w->row[D_RANK_calls_ns];
+	row[D_ROLE_own_ns] = w->row[D_RANK_calls_ns];
+	if (p) {
+		row[D_ROLE_lock_ns] = m->steps / p->every * 2 * p->late_ns;
+		write_worst(w, BUCKET_LOCK, m->steps / p->every, 2 * p->late_ns);
+	}
+	if (!below(m, SPELL_RANKS, DRAW_SPELL, w->rank, 0)) {
+		part = 6 + below(m, 7, DRAW_SPELL, w->rank, 1);
+		n = 3 + below(m, 10, DRAW_SPELL, w->rank, 2);
+		row[D_ROLE_not_running_ns] = w->row[D_RANK_span_ns] / 100 * part;
+		write_worst(w, BUCKET_NOT_RUNNING, n, row[D_ROLE_not_running_ns] / n);
+	}
+}
+
 /* What a real digest has beside: a finding that all ranks have, and one of few. */
 static void write_sites(struct writing *w)
 {
@@ -421,12 +470,6 @@ static void write_sites(struct writing *w)
 		row[D_FUNC_total_ns] = w->m->steps * (3000 + i * 100 + w->rank % 7);
 		row[D_FUNC_us_4] = w->m->steps;
 	}
-	row = digest_data_add(&w->data, D_ROLE);
-	row[D_ROLE_role] = text(w, "main");
-	row[D_ROLE_threads] = 1;
-	row[D_ROLE_calls] = w->row[D_RANK_calls];
-	row[D_ROLE_total_ns] = w->row[D_RANK_calls_ns];
-	row[D_ROLE_own_ns] = w->row[D_RANK_calls_ns];
 }
 
 static int write_digest(const struct model *m, uint64_t rank, struct digest *into)
@@ -445,8 +488,10 @@ static int write_digest(const struct model *m, uint64_t rank, struct digest *int
 	for (step = 0; step <= PLANT_KINDS; step++)
 		w.places[step] = text(&w, "train.py:%" PRIu64 " in step", 40 + step);
 	write_rank(&w);
-	write_once(&w, D_MEET);
-	for (step = 1; step <= m->steps; step++) {
+	write_role(&w);
+	if (!m->alone)
+		write_once(&w, D_MEET);
+	for (step = 1; !m->alone && step <= m->steps; step++) {
 		write_step(&w, D_MEET, step);
 		write_step(&w, D_SLOW, step);
 		for (i = 1; i < m->ops; i++)
@@ -531,7 +576,8 @@ int main(int argc, char **argv)
 	if (argc < 4) {
 		fprintf(stderr,
 			"gendigest OUT SEED RANKS [--hosts=N] [--steps=N] [--ops=N] [--clean] "
-			"[--weather] [--from=A] [--to=B] [--job-file=FILE] [--ends=FILE]\n");
+			"[--weather] [--alone] [--from=A] [--to=B] [--job-file=FILE] "
+			"[--ends=FILE]\n");
 		return 2;
 	}
 	m.out = argv[1];
@@ -542,6 +588,8 @@ int main(int argc, char **argv)
 			m.clean = true;
 		else if (!strcmp(argv[i], "--weather"))
 			m.weather = true;
+		else if (!strcmp(argv[i], "--alone"))
+			m.alone = true;
 		else if (!strncmp(argv[i], "--job-file=", 11))
 			m.job_file = argv[i] + 11;
 		else if (!strncmp(argv[i], "--ends=", 7))
