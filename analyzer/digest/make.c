@@ -1,6 +1,6 @@
 /*
  * analyzer/digest/make.c: the digest of a rank: who it is, its GPUs, what its traces lack. The rest is in make_calls.c,
- * make_findings.c, make_operations.c and make_sharing.c. Called by `cudaspy digest` for each rank, when its traces have been read.
+ * make_findings.c, make_operations.c, make_sharing.c and make_parts.c. Called by `cudaspy digest` for each rank, when its traces have been read.
  */
 #include <stdlib.h>
 #include "make.h"
@@ -31,6 +31,14 @@ static bool is_launched(const struct trace *trace)
 	return trace->metadata.has_rank && trace->metadata.world_size != 1;
 }
 
+/* What tells a process from another one of its number: its recording, which is the same in all parts; or when it began. */
+static const char *begin_of(struct making_digest *m, const struct metadata *metadata)
+{
+	return metadata->has_uuid
+		       ? digest_recording(m, metadata)
+		       : arena_printf(&m->texts, "%llu", (unsigned long long)m->begin_ns);
+}
+
 static void name_rank(struct making_digest *m, uint64_t *row)
 {
 	const struct trace *trace = first_trace(m);
@@ -51,9 +59,9 @@ static void name_rank(struct making_digest *m, uint64_t *row)
 		row[D_RANK_restarts] = metadata->restarts;
 	} else {
 		row[D_RANK_place] = digest_text(
-			m, arena_printf(&m->texts, "%s/%s/%s.%u/%llu", trace->host->name ?: "",
+			m, arena_printf(&m->texts, "%s/%s/%s.%u/%s", trace->host->name ?: "",
 					trace->host->boot ?: "", trace->program, trace->pid,
-					(unsigned long long)m->begin_ns));
+					begin_of(m, metadata)));
 	}
 }
 
@@ -227,6 +235,7 @@ int digest_make(struct digest *digest, const struct analysis *a, struct symboliz
 	digest_make_findings(&m);
 	digest_make_operations(&m);
 	digest_make_sharing(&m);
+	digest_make_parts(&m);
 	idle_writer_release(&m.words);
 	err = digest_add(digest, &m.data, source);
 	digest_data_release(&m.data);

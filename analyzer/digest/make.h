@@ -33,6 +33,10 @@ void digest_make_calls(struct making_digest *m); /* functions, roles, locks, edg
 void digest_make_findings(struct making_digest *m); /* sites, causes */
 void digest_make_operations(struct making_digest *m); /* comms, meetings, slow */
 void digest_make_sharing(struct making_digest *m); /* tenants */
+void digest_make_parts(struct making_digest *m); /* parts */
+
+/* Its UUID. */
+const char *digest_recording(struct making_digest *m, const struct metadata *metadata);
 
 /* What a thread is called, without numbers; the process's first one is "main". */
 const char *digest_role(struct making_digest *m, const struct thread *thread);

@@ -23,6 +23,7 @@ void digest_free(struct digest *digest)
 
 	if (!digest)
 		return;
+	HASH_CLEAR(by_name, digest->by_name);
 	HASH_EMPTY (digest->by_key, rank, next) {
 		free(rank->key);
 		free(rank->bytes);
@@ -72,13 +73,40 @@ const char *digest_rank_name(struct arena *texts, const struct digest *digest,
 }
 
 /* Ranks in the order of their numbers, and what sorts as bytes do. */
-static char *key_of(const struct digest *digest, const struct digest_data *data)
+static char *key_of(const struct digest *digest, const struct digest_data *data, size_t *name_bytes)
 {
-	return xasprintf("%s\x01%020llu\x01%020llu\x01%s",
-			 digest_texts_at(&digest->texts, rank_cell(data, D_RANK_job)),
-			 (unsigned long long)rank_cell(data, D_RANK_rank_1),
-			 (unsigned long long)rank_cell(data, D_RANK_restarts),
-			 digest_texts_at(&digest->texts, rank_cell(data, D_RANK_place)));
+	char *name = xasprintf("%s\x01%020llu\x01%020llu\x01%s",
+			       digest_texts_at(&digest->texts, rank_cell(data, D_RANK_job)),
+			       (unsigned long long)rank_cell(data, D_RANK_rank_1),
+			       (unsigned long long)rank_cell(data, D_RANK_restarts),
+			       digest_texts_at(&digest->texts, rank_cell(data, D_RANK_place)));
+	char *key;
+
+	*name_bytes = strlen(name);
+	if (!data->tables[D_PART].n)
+		return name;
+	key = xasprintf("%s\x01%020llu", name,
+			(unsigned long long)digest_cell(data, D_PART, 0, D_PART_first));
+	free(name);
+	return key;
+}
+
+bool digest_rank_is_same(const struct digest_rank *a, const struct digest_rank *b)
+{
+	return a->name_bytes == b->name_bytes && !memcmp(a->key, b->key, a->name_bytes);
+}
+
+const char *digest_part_words(struct arena *texts, const char *words, uint64_t first, uint64_t last)
+{
+	bool several = first != last || *words;
+
+	if (*words)
+		words = arena_printf(texts, "parts%s,", strchr(words, ' '));
+	else
+		words = several ? "parts" : "part";
+	return first == last ? arena_printf(texts, "%s %llu", words, (unsigned long long)first)
+			     : arena_printf(texts, "%s %llu-%llu", words, (unsigned long long)first,
+					    (unsigned long long)last);
 }
 
 static uint32_t source_of(struct digest *digest, const char *name)
@@ -186,21 +214,73 @@ void digest_raise(struct digest *digest, unsigned int level)
 
 /* ---- joined ---------------------------------------------------------------------------------- */
 
-/* Why two digests of a rank may differ: digest->other is the one that is there already, digest->work the rank in hand. */
-static const char *why_different(const struct digest *digest)
+/* Of digest->other, which is there already, and digest->work, the rank in hand. */
+static bool is_other_run(const struct digest *digest)
 {
 	static const uint32_t of_run[] = {D_RANK_host, D_RANK_boot, D_RANK_pid};
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(of_run); i++)
 		if (rank_cell(&digest->work, of_run[i]) != rank_cell(&digest->other, of_run[i]))
-			return "they are of two runs of the program: each is a job of its own";
+			return true;
+	return digest->work.tables[D_PART].n && digest->other.tables[D_PART].n &&
+	       digest_cell(&digest->work, D_PART, 0, D_PART_recording) !=
+		       digest_cell(&digest->other, D_PART, 0, D_PART_recording);
+}
+
+static bool rows_overlap(const struct digest *digest, uint32_t a, uint32_t b)
+{
+	const struct digest_data *x = &digest->work, *y = &digest->other;
+
+	return digest_cell(x, D_PART, a, D_PART_recording) ==
+		       digest_cell(y, D_PART, b, D_PART_recording) &&
+	       digest_cell(x, D_PART, a, D_PART_first) <= digest_cell(y, D_PART, b, D_PART_last) &&
+	       digest_cell(y, D_PART, b, D_PART_first) <= digest_cell(x, D_PART, a, D_PART_last);
+}
+
+/* One without parts is of all that there is. */
+static bool are_apart(const struct digest *digest)
+{
+	uint32_t n = digest->work.tables[D_PART].n, n_other = digest->other.tables[D_PART].n, i, j;
+
+	if (!n || !n_other || is_other_run(digest))
+		return false;
+	for (i = 0; i < n; i++)
+		for (j = 0; j < n_other; j++)
+			if (rows_overlap(digest, i, j))
+				return false;
+	return true;
+}
+
+/* "parts 1-3, 5", "all of it": of its first process */
+static const char *parts_words(struct arena *texts, const struct digest_data *data)
+{
+	uint32_t n = data->tables[D_PART].n, i;
+	const char *words = "";
+
+	for (i = 0; i < n && digest_cell(data, D_PART, i, D_PART_recording) ==
+				     digest_cell(data, D_PART, 0, D_PART_recording);
+	     i++)
+		words = digest_part_words(texts, words, digest_cell(data, D_PART, i, D_PART_first),
+					  digest_cell(data, D_PART, i, D_PART_last));
+	return n ? words : "all of it";
+}
+
+static const char *why_different(struct arena *texts, const struct digest *digest)
+{
+	if (is_other_run(digest))
+		return "they are of two runs of the program: each is a job of its own";
+	if (digest->work.tables[D_PART].n || digest->other.tables[D_PART].n)
+		return arena_printf(
+			texts,
+			"they overlap: of its recording the first one has %s, and the second one "
+			"%s, and what is in both would count twice. Digest each part once",
+			parts_words(texts, &digest->other), parts_words(texts, &digest->work));
 	if (rank_cell(&digest->work, D_RANK_begin_ns) !=
 		    rank_cell(&digest->other, D_RANK_begin_ns) ||
 	    rank_cell(&digest->work, D_RANK_span_ns) != rank_cell(&digest->other, D_RANK_span_ns))
-		return "they are of two parts of a recording, or of a part and the whole: digest "
-		       "all "
-		       "parts together";
+		return "one may have been made while the program was running, or of some of its "
+		       "traces: digest all of them, once";
 	return "one may lack files, be redacted, or be made by another version of cudaspy or with "
 	       "another profile";
 }
@@ -213,34 +293,64 @@ static void tell_different(struct digest *digest, const struct digest_rank *rank
 	unpack(digest, rank, &digest->other);
 	warn("%s is in %s and in %s, and differs: which one is right is unknown; %s",
 	     digest_rank_name(&texts, digest, &digest->work), digest->sources[rank->source], source,
-	     why_different(digest));
+	     why_different(&texts, digest));
 	arena_release(&texts);
+}
+
+/* Which of the parts of that name the rank in hand must not be beside. */
+static const struct digest_rank *find_overlap(struct digest *digest,
+					      const struct digest_rank *first)
+{
+	const struct digest_rank *rank;
+
+	for (rank = first; rank; rank = rank->more) {
+		unpack(digest, rank, &digest->other);
+		if (!are_apart(digest))
+			return rank;
+	}
+	return NULL;
+}
+
+static void add_rank(struct digest *digest, struct digest_rank *rank, struct digest_rank *first)
+{
+	HASH_ADD_KEYPTR(hh, digest->by_key, rank->key, strlen(rank->key), rank);
+	if (first) {
+		rank->more = first->more;
+		first->more = rank;
+	} else {
+		HASH_ADD_KEYPTR(by_name, digest->by_name, rank->key, rank->name_bytes, rank);
+	}
+	digest->n_ranks++;
 }
 
 /* digest->work is the rank in hand. */
 static int add_work(struct digest *digest, const struct digest_hash *hash, const char *source)
 {
-	char *key = key_of(digest, &digest->work);
-	struct digest_rank *rank;
+	size_t name_bytes;
+	char *key = key_of(digest, &digest->work, &name_bytes);
+	const struct digest_rank *overlap;
+	struct digest_rank *rank, *first;
 
 	HASH_FIND_STR(digest->by_key, key, rank);
-	if (rank) {
-		bool same = rank->hash.a == hash->a && rank->hash.b == hash->b;
-
+	if (rank && rank->hash.a == hash->a && rank->hash.b == hash->b) {
 		free(key);
-		if (same)
-			return 0;
-		tell_different(digest, rank, source);
+		return 0;
+	}
+	HASH_FIND(by_name, digest->by_name, key, name_bytes, first);
+	overlap = rank ?: find_overlap(digest, first);
+	if (overlap) {
+		free(key);
+		tell_different(digest, overlap, source);
 		return -EEXIST;
 	}
 	digest_raise(digest, digest_level(digest->n_ranks + 1));
 	digest_data_reduce(&digest->work, &digest->schema, digest->level);
 	rank = xcalloc(1, sizeof(*rank));
 	rank->key = key;
+	rank->name_bytes = name_bytes;
 	rank->hash = *hash;
 	rank->source = source_of(digest, source);
-	HASH_ADD_KEYPTR(hh, digest->by_key, rank->key, strlen(rank->key), rank);
-	digest->n_ranks++;
+	add_rank(digest, rank, first);
 	repack(digest, rank, &digest->work, NULL);
 	look_at_texts(digest);
 	return 0;

@@ -33,6 +33,8 @@ enum digest_rule {
 	DIGEST_RULES
 };
 
+#define DIGEST_PARTS_MOST 16
+
 /* clang-format off */
 
 /* The table; its rule and column; rows at most where there are few ranks, and where there are very many. */
@@ -50,7 +52,8 @@ enum digest_rule {
 	TABLE(SLOW,    slow,     PICK,  period_ns, 64,   4) \
 	TABLE(WORST,   worst,    PICK,  lost_ns,   48,   1) \
 	TABLE(LOSS,    losses,   ALL,   kind,      12,   12) \
-	TABLE(TENANT,  tenants,  PICK,  used_ns,   16,   2)
+	TABLE(TENANT,  tenants,  PICK,  used_ns,   16,   2) \
+	TABLE(PART,    parts,    ALL,   recording, DIGEST_PARTS_MOST, DIGEST_PARTS_MOST)
 
 /* Who it is. rank_1, local_1, device_1 and the like are one more than the number; 0 is unknown. */
 #define DIGEST_RANK(C) \
@@ -263,6 +266,23 @@ enum digest_rule {
 	C(TENANT, percentage, TEXT, CLEAR) /* of the GPU's threads that it may use */ \
 	C(TENANT, turn_ns, NUMBER, CLEAR) /* it waited for another user's server */ \
 	C(TENANT, server_user, NUMBER, CLEAR) /* whose that was */
+
+/*
+ * Of a recording in parts, which are here: a row for each that follow one another, by process. No row: the recordings have no
+ * parts, and are here as a whole. What a digest is of must be the same at all levels: of these rows none is dropped.
+ */
+#define DIGEST_PART(C) \
+	C(PART, recording, TEXT, CLEAR) /* its UUID */ \
+	C(PART, pid, NUMBER, CLEAR) \
+	C(PART, first, NUMBER, CLEAR) /* the parts' numbers, from 1 on */ \
+	C(PART, last, NUMBER, CLEAR) \
+	C(PART, parts, NUMBER, CLEAR) /* that are here: from the first to the last, if none is missing */ \
+	C(PART, newest, NUMBER, CLEAR) /* 1: there is none behind the last one, as far as is known */ \
+	C(PART, from_ns, NUMBER, CLEAR) /* when they began, from begin_ns on */ \
+	C(PART, lasted_ns, NUMBER, CLEAR) \
+	C(PART, removed, NUMBER, CLEAR) /* parts that the recorder has deleted, as far as they know: the first ones */ \
+	C(PART, removed_calls, NUMBER, CLEAR) \
+	C(PART, removed_ns, NUMBER, CLEAR)
 
 /* clang-format on */
 

@@ -18,6 +18,15 @@
 /* What calls lose that ranks are compared by. */
 enum job_loss_of { JOB_LOST_TO_LOCKS, JOB_LOST_TO_OTHERS, JOB_LOST_TO_IOCTLS, JOB_LOST_TO };
 
+/* Parts of a recording that follow one another: a row of the table `parts`. */
+struct job_part {
+	const char *recording;
+	uint64_t first, last, parts, removed_calls;
+	uint64_t from_ns, until_ns; /* since the epoch, by its host's clock */
+	bool newest;
+	struct job_part *next; /* in order */
+};
+
 /* A rank, as far as ranks are compared. */
 struct job_rank {
 	const char *name; /* "rank 3" */
@@ -30,6 +39,14 @@ struct job_rank {
 	uint64_t operations, timed, captured, untimed;
 	uint64_t cost_ppm_1;
 	bool ended;
+	struct job_part *parts; /* NULL: of a recording without, all of it; of the job's texts */
+	/* cover.c: of the recording of its first process */
+	const char *parts_words; /* "part 2", "parts 1-3, 5"; NULL as parts is */
+	uint64_t n_parts, n_parts_known; /* that are here; the number of the last one of these */
+	bool parts_end_known; /* … behind which there is none … */
+	bool parts_complete; /* … and none is missing before it */
+	uint64_t removed_calls; /* in parts that the recorder has deleted */
+	bool is_apart; /* it covers another time than most ranks */
 	struct {
 		uint64_t ns; /* of its calls */
 		uint64_t longest_ns; /* of one call, or more than that */
@@ -106,6 +123,10 @@ struct job_site {
 	uint64_t ranks, count, own_ns, others_ns, gain_low_ns, gain_high_ns, idle_gpu_ns, weight_ns;
 	uint64_t share_ppm; /* the largest of a rank's threads */
 	uint64_t problems; /* ranks in which it is a problem */
+	/* The rank that was loaded last, which may have parts: */
+	uint32_t rank_1;
+	uint64_t rank_weight_ns;
+	bool rank_has_problem;
 	struct job_top {
 		uint32_t rank;
 		uint64_t ns;
@@ -120,6 +141,7 @@ struct job_site {
 struct job_loss {
 	const char *kind;
 	uint64_t count, ranks;
+	uint32_t last_1; /* rank */
 	uint32_t first[JOB_NAMED]; /* ranks */
 };
 
@@ -152,6 +174,8 @@ struct job_sum {
 	uint64_t ranks;
 	uint32_t most_rank; /* that has most in the column `by` … */
 	uint64_t most; /* … so much */
+	uint32_t last_1; /* the rank that was added last … */
+	uint64_t last; /* … and has so much */
 	UT_hash_handle hh;
 	uint64_t *cells; /* owned */
 	size_t key_bytes;
@@ -169,6 +193,9 @@ struct job {
 	size_t n_gpus;
 	uint32_t n_jobs; /* names of jobs */
 	uint64_t world_size, begin_ns, end_ns, span_ns;
+	size_t n_partial,
+		n_apart; /* ranks of whose recordings parts are missing; that cover other times than most */
+	uint64_t most_from_ns, most_until_ns; /* what most ranks cover, since begin_ns */
 	uint32_t *missing; /* numbers of ranks that are not there, of one job; owned */
 	size_t n_missing;
 	uint64_t n_unknown_causes;
@@ -245,6 +272,10 @@ void job_meet(struct job *job); /* meetings.c: who was last */
 void job_share(struct job *job); /* sharing.c: who used a GPU beside whom */
 /* Did it take turns for long enough to tell? */
 bool job_is_sliced(const struct job_tenant *tenant);
+void job_cover(struct job *job); /* cover.c: what ranks are there for */
+/* What it covers, since the job's begin, by the first host's clock. */
+uint64_t job_from_ns(const struct job *job, const struct job_rank *r);
+uint64_t job_until_ns(const struct job *job, const struct job_rank *r);
 void job_differ(struct job *job); /* differ.c: findings */
 
 int job_compare(uint64_t a, uint64_t b);

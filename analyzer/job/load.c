@@ -189,7 +189,7 @@ static void load_identity(struct loading *l)
 	r->restarts = number_at(l, D_RANK, 0, D_RANK_restarts);
 	r->pid = number_at(l, D_RANK, 0, D_RANK_pid);
 	r->host = host_of(l);
-	r->gpu = gpu_of(l);
+	r->gpu = UINT32_MAX;
 	r->name = name_of(l);
 	index_of(&l->jobs, r->job, &is_new);
 	l->job->n_jobs += is_new;
@@ -219,55 +219,77 @@ static void find_longest(struct loading *l, enum job_loss_of loss)
 			longest_ns = max_u64(longest_ns, lost_ns);
 	}
 	if (longest_ns || least_ns != UINT64_MAX)
-		l->rank->lost[loss].longest_ns = longest_ns ?: least_ns;
+		l->rank->lost[loss].longest_ns =
+			max_u64(l->rank->lost[loss].longest_ns, longest_ns ?: least_ns);
 }
 
-static void load_sums(struct loading *l)
+/* Between parts that do not follow one another nothing was recorded, as far as is known. */
+static void load_time(struct loading *l, bool is_first)
+{
+	struct job_rank *r = l->rank;
+	struct job *job = l->job;
+	uint64_t begin_ns = number_at(l, D_RANK, 0, D_RANK_begin_ns), until_ns;
+	uint64_t end_ns = add_capped(begin_ns, number_at(l, D_RANK, 0, D_RANK_span_ns));
+
+	if (is_first) {
+		r->begin_ns = begin_ns;
+		r->span_ns = end_ns - begin_ns;
+	} else {
+		until_ns = add_capped(r->begin_ns, r->span_ns);
+		r->dormant_ns = add_capped(r->dormant_ns, begin_ns - min_u64(until_ns, begin_ns));
+		r->begin_ns = min_u64(r->begin_ns, begin_ns);
+		r->span_ns = max_u64(until_ns, end_ns) - r->begin_ns;
+	}
+	job->span_ns = max_u64(job->span_ns, r->span_ns);
+	if (begin_ns && (!job->begin_ns || begin_ns < job->begin_ns))
+		job->begin_ns = begin_ns;
+	job->end_ns = max_u64(job->end_ns, end_ns);
+}
+
+static uint64_t add_to(uint64_t *sum, uint64_t value)
+{
+	*sum = add_capped(*sum, value);
+	return value;
+}
+
+static void load_lost(struct loading *l, enum job_loss_of loss)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->data->tables[D_ROLE].n; i++)
+		add_to(&l->rank->lost[loss].ns, number_at(l, D_ROLE, i, losses[loss].of_role));
+	find_longest(l, loss);
+}
+
+static void load_sums(struct loading *l, bool is_first)
 {
 	struct job_rank *r = l->rank;
 	struct job *job = l->job;
 	enum job_loss_of loss;
-	uint32_t i;
 
-#define NUMBER(member) r->member = number_at(l, D_RANK, 0, D_RANK_##member)
-	NUMBER(begin_ns);
-	NUMBER(span_ns);
-	NUMBER(dormant_ns);
-	NUMBER(records);
-	NUMBER(lost_records);
-	NUMBER(calls);
-	NUMBER(calls_ns);
-	NUMBER(lost_ns);
-	NUMBER(outside_ns);
-	NUMBER(working_ns);
-	NUMBER(operations);
-	NUMBER(timed);
-	NUMBER(captured);
-	NUMBER(untimed);
-#undef NUMBER
-	r->ended = number_at(l, D_RANK, 0, D_RANK_ended);
-	r->cost_ppm_1 = number_at(l, D_RANK, 0, D_RANK_cost_ppm);
+#define SUM(member) add_to(&r->member, number_at(l, D_RANK, 0, D_RANK_##member))
+	SUM(dormant_ns);
+	add_to(&job->records, SUM(records));
+	add_to(&job->lost_records, SUM(lost_records));
+	add_to(&job->calls, SUM(calls));
+	add_to(&job->calls_ns, SUM(calls_ns));
+	add_to(&job->lost_ns, SUM(lost_ns));
+	SUM(outside_ns);
+	SUM(working_ns);
+	SUM(operations);
+	SUM(timed);
+	SUM(captured);
+	SUM(untimed);
+#undef SUM
+	r->ended = (is_first || r->ended) && number_at(l, D_RANK, 0, D_RANK_ended);
+	r->cost_ppm_1 = max_u64(r->cost_ppm_1, number_at(l, D_RANK, 0, D_RANK_cost_ppm));
 	r->place = "";
-	for (i = 0; i < l->data->tables[D_ROLE].n; i++) {
-		for (loss = 0; loss < JOB_LOST_TO; loss++)
-			r->lost[loss].ns = add_capped(
-				r->lost[loss].ns, number_at(l, D_ROLE, i, losses[loss].of_role));
-	}
 	for (loss = 0; loss < JOB_LOST_TO; loss++)
-		find_longest(l, loss);
+		load_lost(l, loss);
 	if (l->data->tables[D_GPU].n && number_at(l, D_GPU, 0, D_GPU_exact)) {
-		r->own_ns = number_at(l, D_GPU, 0, D_GPU_own_ns);
-		r->own_operations = number_at(l, D_GPU, 0, D_GPU_own_operations);
+		add_to(&r->own_ns, number_at(l, D_GPU, 0, D_GPU_own_ns));
+		add_to(&r->own_operations, number_at(l, D_GPU, 0, D_GPU_own_operations));
 	}
-	job->records = add_capped(job->records, r->records);
-	job->lost_records = add_capped(job->lost_records, r->lost_records);
-	job->calls = add_capped(job->calls, r->calls);
-	job->calls_ns = add_capped(job->calls_ns, r->calls_ns);
-	job->lost_ns = add_capped(job->lost_ns, r->lost_ns);
-	job->span_ns = max_u64(job->span_ns, r->span_ns);
-	if (r->begin_ns && (!job->begin_ns || r->begin_ns < job->begin_ns))
-		job->begin_ns = r->begin_ns;
-	job->end_ns = max_u64(job->end_ns, add_capped(r->begin_ns, r->span_ns));
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
@@ -318,6 +340,18 @@ static void see_top(struct job_site *site, uint32_t rank, uint64_t ns)
 		return;
 	memmove(&site->top[i + 1], &site->top[i], (n - i - 1) * sizeof(site->top[0]));
 	site->top[i] = (struct job_top){rank, ns};
+}
+
+static void forget_top(struct job_site *site, uint32_t rank)
+{
+	size_t n = ARRAY_SIZE(site->top), i = 0;
+
+	while (i < n && site->top[i].rank != rank)
+		i++;
+	if (i == n)
+		return;
+	memmove(&site->top[i], &site->top[i + 1], (n - i - 1) * sizeof(site->top[0]));
+	site->top[n - 1] = (struct job_top){UINT32_MAX, 0};
 }
 
 /* Takes the key, which tells it from others. */
@@ -376,6 +410,23 @@ struct job_site *job_site_nowhere(struct job *job, const char *detector)
 	return site_of_key(job, site_key(&like), &like);
 }
 
+/* Parts of a rank are of one rank. */
+static void count_rank(struct job_site *site, uint32_t rank, uint64_t weight_ns, bool is_problem)
+{
+	if (site->rank_1 != rank + 1) {
+		site->rank_1 = rank + 1;
+		site->rank_weight_ns = 0;
+		site->rank_has_problem = false;
+		site->ranks++;
+	} else {
+		forget_top(site, rank);
+	}
+	site->problems += is_problem && !site->rank_has_problem;
+	site->rank_has_problem |= is_problem;
+	site->rank_weight_ns = add_capped(site->rank_weight_ns, weight_ns);
+	see_top(site, rank, site->rank_weight_ns);
+}
+
 static void load_site(struct loading *l, uint32_t row)
 {
 	struct job_site *site;
@@ -395,11 +446,9 @@ static void load_site(struct loading *l, uint32_t row)
 	SUM(idle_gpu_ns);
 	SUM(weight_ns);
 #undef SUM
-	site->ranks++;
-	site->problems += !severity;
 	site->severity = min_u64(site->severity, severity);
 	site->share_ppm = max_u64(site->share_ppm, number_at(l, D_SITE, row, D_SITE_share_ppm));
-	see_top(site, l->index, weight);
+	count_rank(site, l->index, weight, !severity);
 }
 
 /* ---- tenants of GPUs ------------------------------------------------------------------------- */
@@ -421,7 +470,7 @@ static void load_tenant(struct loading *l, uint32_t row)
 				 .pid = number_at(l, D_TENANT, row, D_TENANT_pid),
 				 .user = number_at(l, D_TENANT, row, D_TENANT_user),
 				 .from_ns =
-					 add_capped(l->rank->begin_ns,
+					 add_capped(number_at(l, D_RANK, 0, D_RANK_begin_ns),
 						    number_at(l, D_TENANT, row, D_TENANT_from_ns)),
 				 .waited_ns = number_at(l, D_TENANT, row, D_TENANT_waited_ns),
 				 .server = number_at(l, D_TENANT, row, D_TENANT_server),
@@ -448,19 +497,50 @@ static void load_loss(struct loading *l, uint32_t row)
 	}
 	loss = &job->losses[i];
 	loss->count = add_capped(loss->count, number_at(l, D_LOSS, row, D_LOSS_count));
+	if (loss->last_1 == l->index + 1)
+		return;
+	loss->last_1 = l->index + 1;
 	if (loss->ranks < JOB_NAMED)
 		loss->first[loss->ranks] = l->index;
 	loss->ranks++;
 }
 
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+static void load_part(struct loading *l, uint32_t row)
+{
+	struct job_part **last = &l->rank->parts;
+	uint64_t begin_ns = number_at(l, D_RANK, 0, D_RANK_begin_ns);
+	struct job_part *part = arena_take(&l->job->texts, xcalloc(1, sizeof(*part)));
+
+	*part = (struct job_part){
+		.recording = text_at(l, D_PART, row, D_PART_recording),
+		.first = number_at(l, D_PART, row, D_PART_first),
+		.last = number_at(l, D_PART, row, D_PART_last),
+		.parts = number_at(l, D_PART, row, D_PART_parts),
+		.removed_calls = number_at(l, D_PART, row, D_PART_removed_calls),
+		.newest = number_at(l, D_PART, row, D_PART_newest),
+		.from_ns = add_capped(begin_ns, number_at(l, D_PART, row, D_PART_from_ns)),
+	};
+	part->until_ns = add_capped(part->from_ns, number_at(l, D_PART, row, D_PART_lasted_ns));
+	while (*last)
+		last = &(*last)->next;
+	*last = part;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static void load_rank(struct loading *l)
+/* Or parts of a rank, behind those that are loaded already. */
+static void load_rank(struct loading *l, bool is_first)
 {
 	uint32_t i;
 
-	load_identity(l);
-	load_sums(l);
+	if (is_first)
+		load_identity(l);
+	if (l->rank->gpu == UINT32_MAX)
+		l->rank->gpu = gpu_of(l);
+	load_time(l, is_first);
+	load_sums(l, is_first);
 	for (i = 0; i < l->data->tables[D_MEET].n; i++)
 		load_row(l, D_MEET, i);
 	for (i = 0; i < l->data->tables[D_SLOW].n; i++)
@@ -471,6 +551,8 @@ static void load_rank(struct loading *l)
 		load_loss(l, i);
 	for (i = 0; i < l->data->tables[D_TENANT].n; i++)
 		load_tenant(l, i);
+	for (i = 0; i < l->data->tables[D_PART].n; i++)
+		load_part(l, i);
 	job_sum_add(l->job, l->data, l->index);
 }
 
@@ -500,17 +582,20 @@ void job_init(struct job *job, const struct digest *digest)
 	struct digest_rank **ranks;
 	struct digest_data data;
 	struct loading l = {.job = job, .data = &data};
-	size_t i;
+	size_t n, i;
 
 	*job = (struct job){.digest = digest};
 	job_cause_index(job, "");
-	ranks = digest_ranks(digest, &job->n_ranks);
-	job->ranks = xcalloc(job->n_ranks + 1, sizeof(*job->ranks));
-	for (i = 0; i < job->n_ranks; i++) {
+	ranks = digest_ranks(digest, &n);
+	job->ranks = xcalloc(n + 1, sizeof(*job->ranks));
+	for (i = 0; i < n; i++) {
+		bool is_first = !i || !digest_rank_is_same(ranks[i - 1], ranks[i]);
+
+		job->n_ranks += is_first;
+		l.index = (uint32_t)job->n_ranks - 1;
+		l.rank = &job->ranks[l.index];
 		digest_rank_data(digest, ranks[i], &data);
-		l.rank = &job->ranks[i];
-		l.index = (uint32_t)i;
-		load_rank(&l);
+		load_rank(&l, is_first);
 		digest_data_release(&data);
 	}
 	free(ranks);
@@ -520,6 +605,7 @@ void job_init(struct job *job, const struct digest *digest)
 	find_missing(job);
 	job_share(job);
 	job_meet(job);
+	job_cover(job);
 	job_differ(job);
 }
 

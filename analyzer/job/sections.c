@@ -320,9 +320,92 @@ static const char *words_of_loss(const char *kind)
 	return kind;
 }
 
+/* Ranks of a kind: how many, their names, and of the first ones what is said of each. */
+struct some {
+	uint64_t n;
+	const char *names, *words;
+};
+
+static void add_some(struct some *some, struct arena *texts, const char *name, const char *words)
+{
+	if (some->n++ >= JOB_NAMED)
+		return;
+	some->names = some->n > 1 ? arena_printf(texts, "%s, %s", some->names, name) : name;
+	some->words = arena_printf(texts, "%s%s%s %s", some->words ?: "", some->words ? "; " : "",
+				   name, words);
+}
+
+static struct loss_row loss_of(const struct some *some, struct arena *texts, const char *kind,
+			       const char *text)
+{
+	bool more = some->n > JOB_NAMED;
+
+	return (struct loss_row){
+		.ranks = more ? arena_printf(texts, "%s and %" PRIu64 " more", some->names,
+					     some->n - JOB_NAMED)
+			      : some->names,
+		.kind = kind,
+		.text = arena_printf(texts, "%s: %s%s", text, some->words, more ? "; …" : ""),
+		.count = some->n};
+}
+
+const char *job_parts_words(struct arena *texts, const struct job_rank *r)
+{
+	return arena_printf(texts, "%s of %" PRIu64 "%s", r->parts_words,
+			    r->n_parts_known + !r->parts_end_known,
+			    r->parts_end_known ? "" : " or more");
+}
+
+const char *job_time_words(struct arena *texts, const struct job *job, const struct job_rank *r)
+{
+	return arena_printf(texts, "from %s to %s", text_time(texts, job_from_ns(job, r)),
+			    text_time(texts, job_until_ns(job, r)));
+}
+
+static size_t add_cover(struct report *report, const struct job *job, struct loss_row *rows)
+{
+	struct some partial = {0}, apart = {0}, removed = {0};
+	struct arena *texts = &report->arena;
+	uint64_t removed_calls = 0;
+	size_t n = 0, i;
+
+	for (i = 0; i < job->n_ranks; i++) {
+		const struct job_rank *r = &job->ranks[i];
+
+		if (r->parts && !r->parts_complete)
+			add_some(&partial, texts, r->name,
+				 arena_printf(texts, "has %s", job_parts_words(texts, r)));
+		if (r->is_apart)
+			add_some(&apart, texts, r->name, job_time_words(texts, job, r));
+		if (r->removed_calls)
+			add_some(&removed, texts, r->name,
+				 arena_printf(texts, "%" PRIu64, r->removed_calls));
+		removed_calls = add_capped(removed_calls, r->removed_calls);
+	}
+	if (partial.n)
+		rows[n++] = loss_of(&partial, texts, "parts",
+				    "recorded in parts, and not all are here");
+	if (removed.n) {
+		rows[n] =
+			loss_of(&removed, texts, "removed",
+				"records of calls in parts that the recorder has deleted (--keep, "
+				"--keep-for)");
+		rows[n++].count = removed_calls;
+	}
+	if (apart.n)
+		rows[n++] = loss_of(
+			&apart, texts, "times",
+			arena_printf(texts,
+				     "ranks cover different times (most are there from %s to %s), "
+				     "and are compared where they meet",
+				     text_time(texts, job->most_from_ns),
+				     text_time(texts, job->most_until_ns)));
+	return n;
+}
+
 static void add_losses(struct report *report, const struct job *job)
 {
-	struct loss_row *rows = xcalloc(job->n_losses + 1, sizeof(*rows));
+	struct loss_row *rows = xcalloc(job->n_losses + 4, sizeof(*rows));
 	size_t n = 0, i;
 
 	if (job->n_missing)
@@ -334,6 +417,7 @@ static void add_losses(struct report *report, const struct job *job)
 					     " ranks, and there is no digest of these",
 					     job->world_size),
 			.count = job->n_missing};
+	n += add_cover(report, job, &rows[n]);
 	for (i = 0; i < job->n_losses; i++)
 		rows[n++] =
 			(struct loss_row){.ranks = some_ranks(&report->arena, job, &job->losses[i]),

@@ -22,6 +22,12 @@ void job_report_sums(struct report *report,
 		     const struct job *job); /* functions, causes, locks, waits */
 void job_report_sites(struct report *report, const struct job *job); /* findings */
 
+/* "part 2 of 3 or more" */
+const char *job_parts_words(struct arena *texts, const struct job_rank *r);
+
+/* "from 1.2 s to 3.4 s", since the job's begin */
+const char *job_time_words(struct arena *texts, const struct job *job, const struct job_rank *r);
+
 /* "rank 3 (node7)" */
 const char *job_rank_words(struct arena *texts, const struct job *job, uint32_t rank);
 

@@ -150,10 +150,10 @@ static void add_slow(struct report *report, const struct job *job)
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
 struct rank_row {
-	const char *name, *host, *gpu, *program, *cause, *place;
-	uint64_t rank, span_ns, records, lost_records, calls, calls_ns, lost_ns, operations, met,
-		last, late_ns, waited_ns, lock_ns, not_running_ns, ioctl_ns, outside_ns,
-		align_error_ns, late_each_ns;
+	const char *name, *host, *gpu, *program, *cause, *place, *parts, *parts_line;
+	uint64_t rank, from_ns, until_ns, span_ns, parts_of, records, lost_records, calls, calls_ns,
+		lost_ns, operations, met, last, late_ns, waited_ns, lock_ns, not_running_ns,
+		ioctl_ns, outside_ns, align_error_ns, late_each_ns;
 };
 
 /* clang-format off */
@@ -167,9 +167,14 @@ static const struct column rank_columns[] = {
 	COLUMN(struct rank_row, last, "last", UNIT_COUNT),
 	COLUMN(struct rank_row, late_each_ns, "late, each", UNIT_NS),
 	COLUMN(struct rank_row, cause, "mostly for", UNIT_TEXT),
+	COLUMN_TEXT_WORDS(struct rank_row, parts_line),
 	COLUMN_JSON(struct rank_row, rank, UNIT_PLAIN_IF_KNOWN),
 	COLUMN_JSON(struct rank_row, gpu, UNIT_TEXT),
 	COLUMN_JSON(struct rank_row, program, UNIT_TEXT),
+	COLUMN_JSON(struct rank_row, parts, UNIT_TEXT),
+	COLUMN_JSON(struct rank_row, parts_of, UNIT_PLAIN_IF_KNOWN),
+	COLUMN_JSON(struct rank_row, from_ns, UNIT_NS),
+	COLUMN_JSON(struct rank_row, until_ns, UNIT_NS),
 	COLUMN_JSON(struct rank_row, place, UNIT_TEXT),
 	COLUMN_JSON(struct rank_row, span_ns, UNIT_NS),
 	COLUMN_JSON(struct rank_row, records, UNIT_COUNT),
@@ -212,6 +217,15 @@ static int by_late(const void *a, const void *b)
 	       strcmp(x->name, y->name);
 }
 
+/* Of ranks that are not all there. */
+static const char *parts_line(struct arena *texts, const struct job *job, const struct job_rank *r)
+{
+	if (!r->parts || r->parts_complete)
+		return r->is_apart ? job_time_words(texts, job, r) : NULL;
+	return arena_printf(texts, "%s: %s", job_parts_words(texts, r),
+			    job_time_words(texts, job, r));
+}
+
 static void add_ranks(struct report *report, const struct job *job)
 {
 	struct rank_row *rows = xcalloc(job->n_ranks + 1, sizeof(*rows));
@@ -222,6 +236,11 @@ static void add_ranks(struct report *report, const struct job *job)
 
 		rows[i] = (struct rank_row){
 			.name = r->name,
+			.parts = r->parts_words,
+			.parts_of = r->parts_end_known ? r->n_parts_known : UNKNOWN_NS,
+			.parts_line = parts_line(&report->arena, job, r),
+			.from_ns = job_from_ns(job, r),
+			.until_ns = job_until_ns(job, r),
 			.host = job->hosts[r->host].name,
 			.gpu = r->gpu != UINT32_MAX ? job->gpus[r->gpu].uuid : NULL,
 			.program = r->program,

@@ -55,8 +55,14 @@ static void add_row(struct job_sum *sum, const struct digest_table_info *info, c
 		else if (info->columns[i].fold == DIGEST_MAX)
 			sum->cells[i] = max_u64(sum->cells[i], row[i]);
 	}
-	if (!sum->ranks++ || row[info->by] > sum->most) {
-		sum->most = row[info->by];
+	if (sum->last_1 != rank + 1) {
+		sum->ranks++;
+		sum->last_1 = rank + 1;
+		sum->last = 0;
+	}
+	sum->last = add_capped(sum->last, row[info->by]);
+	if (sum->ranks == 1 || sum->last > sum->most) {
+		sum->most = sum->last;
 		sum->most_rank = rank;
 	}
 }

@@ -159,9 +159,40 @@ status 0 "an earlier version alone" "$tool" report "$earlier"
 status 0 "all parts" "$tool" digest -o whole.digest parts
 first=$(ls -d parts/*rank0*.0001.*)
 status 0 "one part" "$tool" digest -o part.digest "$first"
+n=$(ls -d parts/*rank0* | wc -l)
 status 2 "a part and the whole" "$tool" merge -o none.digest whole.digest part.digest
 said "rank 0 is in whole.digest and in part.digest, and differs"
-said "two parts of a recording, or of a part and the whole"
+said "they overlap: of its recording the first one has parts 1-$n, and the second one part 1"
+# Each part is digested by itself: together they are the rank, in any order; a part says that it is one.
+i=0
+for part in parts/*rank0* parts/*rank1*; do
+	status 0 "a part" "$tool" digest -o "piece.$i.digest" "$part"
+	i=$((i + 1))
+done
+status 0 "all pieces" "$tool" merge -o pieces.digest piece.*.digest
+status 0 "all pieces, the other way" "$tool" merge -o pieces2.digest $(ls -r piece.*.digest) pieces.digest
+cmp pieces.digest pieces2.digest || fail "pieces in another order, and other bytes"
+status 0 "all pieces" "$tool" report --format=json -o pieces.json pieces.digest
+status 0 "the whole" "$tool" report --format=json -o whole.json whole.digest
+same='[.job.ranks, .job.calls, .losses, ([.functions[] | [.function, .count, .ranks]] | sort), ([.ranks[] | [.name, .calls, .operations, .parts, .parts_of]] | sort)]'
+expect "pieces and the whole" "$(jq -c "$same" pieces.json)" "$(jq -c "$same" whole.json)"
+jq -e --slurpfile whole whole.json '.job.compared > $whole[0].job.compared * 0.9' pieces.json >/dev/null ||
+	fail "compared: $(jq -c .job pieces.json), in the whole $(jq -c .job whole.json)"
+status 0 "one part" "$tool" report --format=json -o part.json part.digest
+expect "one part" "$(jq -c '.ranks[0] | [.parts, .parts_of]' part.json)" '["part 1",null]'
+expect "one part" "$(jq -r '.losses[] | select(.kind == "parts") | .text' part.json)" "recorded in parts, and not all are here: rank 0 has part 1 of 2 or more"
+status 0 "one part" "$tool" report part.digest
+tr -s ' \n' ' ' <out | grep -q 'part 1 of 2 or more: from 0 ns to' || fail "text of one part: $(cat out)"
+status 0 "one part" "$tool" report --format=html -o part.html part.digest
+grep -q 'rank 0 has part 1 of 2 or more' part.html || fail "no word of the part in the page"
+# A rank that has only some of the time of the other one.
+status 0 "some parts" "$tool" report --format=json -o some.json piece.0.digest $(ls piece.*.digest | grep -v "piece\.[0-$((n - 1))]\.")
+jq -e '[.losses[].kind] == ["parts", "times"] and (.losses[1].text | test("^ranks cover different times .*: rank 0 from .* to .*; rank 1 from "))' some.json >/dev/null ||
+	fail "different times: $(jq -c .losses some.json)"
+rm -rf gap && mkdir gap && cp -r "$first" "$(ls -d parts/*rank0* | tail -n 1)" gap
+status 0 "a gap" "$tool" digest -o gap.digest gap
+status 0 "a gap" "$tool" report --format=json -o gap.json gap.digest
+[ "$n" -lt 3 ] || expect "a gap" "$(jq -c '.ranks[0] | [.parts, .parts_of]' gap.json)" "[\"parts 1, $n\",$n]"
 status 2 "another run" "$tool" merge -o none.digest whole.digest 0.digest
 said "they are of two runs of the program"
 [ ! -e none.digest ] || fail "digests that differ became one"

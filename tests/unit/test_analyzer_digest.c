@@ -276,6 +276,92 @@ static void test_equal_and_not(void **state)
 	free(twice.bytes);
 }
 
+/* ---- parts of a recording -------------------------------------------------------------------- */
+
+struct range {
+	uint64_t first, last; /* 0: it has no parts */
+};
+
+/* The digest of rank 3 that has these parts, two ranges at most. */
+static struct file parts(const char *recording, struct range a, struct range b)
+{
+	const struct range ranges[] = {a, b};
+	struct digest *digest = digest_new();
+	struct digest_data data;
+	size_t i;
+
+	digest_data_init(&data, &digest->schema);
+	digest_data_add(&data, D_RANK)[D_RANK_rank_1] = 4;
+	digest_data_add(&data, D_FUNC)[D_FUNC_count] = a.first * 100 + b.last;
+	for (i = 0; i < 2 && ranges[i].first; i++) {
+		uint64_t *row = digest_data_add(&data, D_PART);
+
+		row[D_PART_recording] = digest_texts_add(&digest->texts, recording);
+		row[D_PART_first] = ranges[i].first;
+		row[D_PART_last] = ranges[i].last;
+	}
+	assert_int_equal(digest_add(digest, &data, "made"), 0);
+	digest_data_release(&data);
+	return written(digest);
+}
+
+static const struct range none;
+
+/* In whatever order and tree. */
+static void test_parts(void **state)
+{
+	struct file files[] = {parts("a", (struct range){1, 1}, (struct range){4, 4}),
+			       parts("a", (struct range){2, 3}, none),
+			       parts("a", (struct range){5, 9}, none), written(make(1, 1, 20)),
+			       written(make(2, 1, 20))};
+	size_t n = ARRAY_SIZE(files), trees;
+	struct file first = written(merge_some(files, n)), other;
+
+	(void)state;
+	for (trees = 0; trees < 30; trees++) {
+		state_of_chance = trees;
+		shuffle(files, n);
+		other = written(merge_some(files, n));
+		assert_same(&first, &other);
+		free(other.bytes);
+	}
+	free(first.bytes);
+	for (trees = 0; trees < n; trees++)
+		free(files[trees].bytes);
+}
+
+static void test_parts_that_overlap(void **state)
+{
+	struct file others[] = {
+		parts("a", (struct range){1, 2}, none), /* beside 2-3, 6 */
+		parts("a", (struct range){1, 1}, (struct range){6, 7}),
+		parts("a", (struct range){2, 3}, (struct range){7, 7}),
+		parts("a", (struct range){1, 9}, none),
+		parts("b", (struct range){1, 1}, none),
+		parts("", none, none),
+	};
+	struct file file = parts("a", (struct range){2, 3}, (struct range){6, 6});
+	struct file beside = parts("a", (struct range){4, 5}, (struct range){7, 9});
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		struct digest *digest = read_back(&file), *back = read_back(&others[i]);
+
+		assert_int_equal(digest_read(digest, "beside", beside.bytes, beside.n), 0);
+		assert_int_equal(digest_read(digest, "again", file.bytes, file.n), 0);
+		assert_int_equal(digest->n_ranks, 2);
+		assert_int_equal(digest_read(digest, "other", others[i].bytes, others[i].n),
+				 -EEXIST);
+		assert_int_equal(digest_read(back, "file", file.bytes, file.n), -EEXIST);
+		digest_free(digest);
+		digest_free(back);
+		free(others[i].bytes);
+	}
+	free(file.bytes);
+	free(beside.bytes);
+}
+
 /* ---- damage ---------------------------------------------------------------------------------- */
 
 static void put_sum(struct file *file)
@@ -417,10 +503,16 @@ static void test_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trees),         cmocka_unit_test(test_trees_of_many),
-		cmocka_unit_test(test_levels),        cmocka_unit_test(test_sums),
-		cmocka_unit_test(test_equal_and_not), cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_distrust),      cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_trees_of_many),
+		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_equal_and_not),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_parts_that_overlap),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_distrust),
+		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_bounded),
 	};
 
