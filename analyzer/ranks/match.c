@@ -8,12 +8,15 @@
 #include <stdlib.h>
 #include "work.h"
 
-/* How many instances of a communicator are evaluated at a time. */
-static size_t block_of(const struct rank_comm *comm)
+/* How many instances of a communicator are evaluated at a time. Of a digest, each communicator keeps so many. */
+static size_t block_of(const struct ranks *ranks, const struct rank_comm *comm)
 {
-	size_t n = BLOCK_OPS / (comm->n_members + 1);
+	size_t n = BLOCK_OPS / (comm->n_members + 1), most = BLOCK_MOST;
 
-	return n < 8 ? 8 : n > BLOCK_MOST ? BLOCK_MOST : n;
+	if (ranks->sample)
+		most = min_u64(most, SAMPLED_OPS / (ranks->work->n_comms + 1));
+	n = n > most ? most : n;
+	return n < 8 ? 8 : n;
 }
 
 /* Ranks of a communicator that have not come yet may be of hosts whose clocks are behind; or were never recorded. */
@@ -109,17 +112,17 @@ static void evaluate_block(struct ranks *ranks, struct rank_comm *comm, size_t n
 	free(block);
 }
 
-/* Are all ranks of the communicator known? */
-static bool is_whole(const struct rank_comm *comm)
+/* Are all ranks of the communicator known that will come? In a digest it is one. */
+static bool is_whole(const struct ranks *ranks, const struct rank_comm *comm)
 {
-	return comm->ranks && comm->n_members >= comm->ranks;
+	return ranks->sample || (comm->ranks && comm->n_members >= comm->ranks);
 }
 
 static void evaluate_some(struct ranks *ranks, struct rank_comm *comm)
 {
-	size_t block = block_of(comm);
+	size_t block = block_of(ranks, comm);
 
-	while (comm->n_ready >= (is_whole(comm) ? block : PATIENCE * block))
+	while (comm->n_ready >= (is_whole(ranks, comm) ? block : PATIENCE * block))
 		evaluate_block(ranks, comm, block, false);
 	while (comm->n_open > OPEN_MOST)
 		evaluate_block(ranks, comm, block, true);
@@ -130,7 +133,7 @@ static void evaluate_some(struct ranks *ranks, struct rank_comm *comm)
 void rank_comm_close(struct ranks *ranks, struct rank_comm *comm)
 {
 	while (comm->first)
-		evaluate_block(ranks, comm, block_of(comm), true);
+		evaluate_block(ranks, comm, block_of(ranks, comm), true);
 }
 
 void rank_comm_free(struct ranks *ranks, struct rank_comm *comm)

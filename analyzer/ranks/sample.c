@@ -105,7 +105,7 @@ static uint64_t period_of(struct rank_samples *s, const struct rank_instance *in
 	return period_ns;
 }
 
-static struct rank_comm_sum *comm_of(struct rank_samples *s, const struct rank_op *op)
+static struct rank_comm_sum *find_comm(struct rank_samples *s, const struct rank_op *op)
 {
 	const struct rank_comm *comm = op->instance->comm;
 	struct rank_comm_sum *sum;
@@ -120,6 +120,15 @@ static struct rank_comm_sum *comm_of(struct rank_samples *s, const struct rank_o
 		.comm = comm->key.hash, .ranks = comm->ranks, .member = op->member->number};
 	memcpy(sum->name, comm->name, sizeof(sum->name));
 	return sum;
+}
+
+static struct rank_comm_sum *comm_of(struct rank_samples *s, const struct rank_op *op)
+{
+	struct rank_member *member = op->member;
+
+	if (!member->sampled_comm_1)
+		member->sampled_comm_1 = (size_t)(find_comm(s, op) - s->comms) + 1;
+	return &s->comms[member->sampled_comm_1 - 1];
 }
 
 struct cause_sum {

@@ -11,6 +11,8 @@
 #define MEMBERS_MOST (1u << 17) /* of all of them */
 #define OPS_MOST (1u << 19) /* operations, one for each rank, that wait for those of other ranks */
 #define BLOCK_MOST 128 /* instances by which clocks are aligned at a time */
+#define SAMPLED_OPS \
+	(1u << 15) /* instances that wait for that, of all communicators of a digest, about */
 #define BLOCK_OPS 32768 /* and no more operations than that, a few instances at least */
 #define LAUNCHES_MOST 1024 /* of a thread: a GPU may come to them long after */
 #define PARTS_MOST 48 /* places at which a thread spent the time between two operations */
@@ -141,6 +143,7 @@ struct rank_member {
 	uint64_t met_ns;
 	struct rank_lag lag;
 	uint64_t sampled_end_ns; /* of its operation before, by the GPU's timer: sample.c */
+	size_t sampled_comm_1; /* its communicator in the rank's samples */
 	/* Of the block that is evaluated. */
 	struct clock_fit fit; /* to the timer of the reference */
 	bool has_host;

@@ -557,15 +557,17 @@ static void work_alone(struct tw_trace *w, uint64_t records, uint64_t n, uint64_
 
 #define STEP_NS 1000000
 #define STEP_RECORDS 100
+#define SHORT_RECORDS 5 /* of the shapes `collectives` and `communicators` */
 #define STEP_LATE_NS 200000 /* the rank in the middle, in one step of four */
 #define TIMER_AHEAD_NS 5000000000ull /* of each rank's GPU, times its number */
 
-static void join_communicator(struct tw_trace *w, uint64_t time, uint64_t n, uint64_t rank)
+static void join_communicator(struct tw_trace *w, uint64_t time, uint64_t n, uint64_t rank,
+			      uint64_t number)
 {
 	struct spy_rec_nccl_comm comm = {.head = {time, SPY_EV_NCCL_COMM},
 					 .interface = 5,
-					 .comm = 1,
-					 .hash = 0xc0ffee,
+					 .comm = (uint32_t)number,
+					 .hash = 0xc0ffed + number,
 					 .rank = (uint32_t)rank,
 					 .ranks = (uint32_t)n,
 					 .nodes = 1,
@@ -575,7 +577,7 @@ static void join_communicator(struct tw_trace *w, uint64_t time, uint64_t n, uin
 }
 
 static void all_reduce(struct tw_trace *w, uint64_t time, uint64_t end, uint64_t step,
-		       uint64_t rank)
+		       uint64_t rank, uint64_t communicators)
 {
 	uint64_t ahead = TIMER_AHEAD_NS * (rank + 1);
 	struct spy_rec_stack stack = {.time = time,
@@ -586,15 +588,15 @@ static void all_reduce(struct tw_trace *w, uint64_t time, uint64_t end, uint64_t
 					.event = SPY_EV_COLLECTIVE,
 					.func = SPY_NCCL_ALL_REDUCE,
 					.flags = SPY_COLLECTIVE_RUN_FOLLOWS,
-					.comm = 1,
-					.seq = step,
+					.comm = (uint32_t)(1 + step % communicators),
+					.seq = step / communicators,
 					.count = 1 << 20,
 					.id = (uint32_t)step,
 					.bytes_each = 4};
 	struct spy_rec_collective_ran ran = {.time = end + 20000,
 					     .event = SPY_EV_COLLECTIVE_RAN,
 					     .channels = 1,
-					     .comm = 1,
+					     .comm = op.comm,
 					     .id = (uint32_t)step,
 					     .begin_ns = time + 3000 + ahead,
 					     .end_ns = end + ahead,
@@ -607,25 +609,44 @@ static void all_reduce(struct tw_trace *w, uint64_t time, uint64_t end, uint64_t
 }
 
 /* A step after the other: calls, and an all-reduce in which all ranks meet. */
-static void work_as_rank(struct tw_trace *w, uint64_t records, uint64_t n, uint64_t i)
+static void work_in_steps(struct tw_trace *w, uint64_t n, uint64_t i, uint64_t steps,
+			  uint64_t step_records, uint64_t communicators)
 {
 	uint64_t time = 1001 + i, step;
 
 	begin_thread(w, 1, (uint32_t)(1000 + i), time);
 	begin_thread(w, 2, (uint32_t)(100000 + i), time);
-	join_communicator(w, time + 500, n, i);
+	for (step = 1; step <= communicators; step++)
+		join_communicator(w, time + 500, n, i, step);
 	time += 1000;
-	for (step = 0; (step + 1) * STEP_RECORDS <= records; step++) {
+	for (step = 0; step < steps; step++) {
 		uint64_t begin = 1001 + (step + 1) * STEP_NS;
 
 		time = time > begin ? time : begin + random_below(2000);
-		work(w, 1, &time, STEP_RECORDS - 3);
+		work(w, 1, &time, step_records - 3);
 		if (i == n / 2 && step % 4 == 0)
 			time += STEP_LATE_NS;
 		launch(w, 1, &time);
-		all_reduce(w, time + 1000, begin + STEP_NS - 30000, step, i);
+		all_reduce(w, time + 1000, begin + STEP_NS - 30000, step, i, communicators);
 		time += 2000;
 	}
+}
+
+static void work_as_rank(struct tw_trace *w, uint64_t records, uint64_t n, uint64_t i)
+{
+	work_in_steps(w, n, i, records / STEP_RECORDS, STEP_RECORDS, 1);
+}
+
+/* Hardly anything but collectives: each is a step. */
+static void work_together(struct tw_trace *w, uint64_t records, uint64_t n, uint64_t i)
+{
+	work_in_steps(w, n, i, records / SHORT_RECORDS, SHORT_RECORDS, 1);
+}
+
+/* One rank's, in N communicators by turns. */
+static void shape_communicators(struct tw_trace *w, uint64_t records, uint64_t n)
+{
+	work_in_steps(w, 2, 0, records / SHORT_RECORDS, SHORT_RECORDS, n);
 }
 
 /* The same, and hardly two launches are made at the same place. */
@@ -676,6 +697,8 @@ static const struct {
 	{"processes", NULL, false, work_alone},
 	{"ranks", NULL, false, work_as_rank},
 	{"places", NULL, false, work_everywhere},
+	{"collectives", NULL, false, work_together},
+	{"communicators", shape_communicators, false, NULL},
 	{"gpu", shape_gpu, false, NULL},
 	{"nested", shape_nested, true, NULL},
 };

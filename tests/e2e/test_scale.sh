@@ -39,4 +39,20 @@ scales kernels 60000 200 16
 scales stacks 60000 200 16
 scales functions 40000 5 200
 scales gpu 60000 100 16
+# A digest has the same size and takes the same memory however many collectives there were; and it waits for no other rank: a
+# communicator more is a few operations that are kept.
+digested() { # digested RECORDS N SHAPE MIB
+	local mib bytes
+	"$bench/gentrace" "$tmp/gen" "$1" "$2" "$3" || fail "gentrace $*"
+	mib=$("$bench/spawn" --quiet -- "$tool" digest -o "$tmp/x.digest" "$tmp/gen" | awk '$4 == 0 { print int($3 / 1024) }')
+	rm -rf "$tmp/gen"
+	bytes=$(stat -c %s "$tmp/x.digest")
+	echo "digest of $3, $1 records, $2: $mib MiB, $bytes bytes"
+	[ -n "$mib" ] && [ "$mib" -le "$4" ] || fail "a digest of $3, $2: $mib MiB, more than $4"
+	[ "$bytes" -le 200000 ] || fail "a digest of $bytes bytes"
+}
+digested 100000 1 collectives 30
+digested 1500000 1 collectives 30
+digested 1000000 1000 communicators 110
+
 echo "all of them"
