@@ -10,6 +10,14 @@
 #include "job/sections.h"
 #include "render/render.h"
 
+/* If it is none, that has to be said of a digest. */
+static bool is_called_digest(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && !strcmp(dot, ".digest");
+}
+
 /* A folder of digests, not of traces: it has files called so, and nothing that a trace has. */
 static bool has_digests(const char *name)
 {
@@ -20,7 +28,7 @@ static bool has_digests(const char *name)
 	while (dir && (entry = readdir(dir))) {
 		const char *dot = strrchr(entry->d_name, '.');
 
-		digests |= dot && !strcmp(dot, ".digest");
+		digests |= is_called_digest(entry->d_name);
 		traces |= (dot && !strcmp(dot, ".cudaspy")) || !strcmp(entry->d_name, "metadata");
 	}
 	if (dir)
@@ -36,7 +44,7 @@ bool job_is_digest(const char *name)
 		return true;
 	if (!stat(name, &status) && S_ISDIR(status.st_mode))
 		return has_digests(name);
-	return file_is_digest(name);
+	return file_is_digest(name) || is_called_digest(name);
 }
 
 bool job_any_digest(const char *const *names, size_t n)

@@ -62,7 +62,7 @@ static void read_list(struct digest *digest, const char *name, unsigned int deep
 	bool standard = !strcmp(name, "-");
 	FILE *file = standard ? stdin : fopen(name, "re");
 	char *line = NULL;
-	size_t size = 0;
+	size_t size = 0, names = 0;
 	ssize_t n;
 
 	if (!file || deep > LISTS_DEEP) {
@@ -72,9 +72,13 @@ static void read_list(struct digest *digest, const char *name, unsigned int deep
 		while ((n = getline(&line, &size, file)) >= 0) {
 			if (n && line[n - 1] == '\n')
 				line[n - 1] = '\0';
-			if (*line)
-				read_name(digest, line, deep + 1, inputs);
+			if (!*line)
+				continue;
+			names++;
+			read_name(digest, line, deep + 1, inputs);
 		}
+		if (!names)
+			warn("%s: no names of digests in it", standard ? "standard input" : name);
 	}
 	free(line);
 	if (file && !standard)

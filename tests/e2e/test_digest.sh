@@ -222,6 +222,11 @@ said "damaged.digest: damaged: bytes 40 to $(stat -c %s 1.digest) do not fit the
 cmp rest.digest two.digest || fail "what is left beside another version is something else"
 status 2 "nothing to read" "$tool" merge -o none.digest torn.digest later.digest
 [ ! -e none.digest ] || fail "a merge of nothing"
+: >empty.digest
+status 2 "an empty one" "$tool" report empty.digest
+said "empty.digest: torn: it ends at byte 0, in its head"
+status 2 "an empty list" "$tool" merge -o none.digest @empty.digest
+said "empty.digest: no names of digests in it"
 status 2 "no such file" "$tool" merge -o none.digest nothing.digest
 
 # The same rank, of other traces.
