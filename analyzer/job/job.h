@@ -73,7 +73,9 @@ struct job_rank {
 };
 
 struct job_host {
-	const char *name;
+	const char
+		*name; /* "node7"; where there are several of that name, "node7 (boot 1234abcd)" */
+	const char *boot; /* empty: unknown */
 	uint32_t ranks;
 	/* Its clock less that of the host that is taken for right, by operations of both. */
 	bool clock_known;

@@ -132,7 +132,8 @@ static uint32_t host_of(struct loading *l)
 	free(key);
 	if (is_new) {
 		job->hosts = grow(job->hosts, job->n_hosts, sizeof(*job->hosts));
-		job->hosts[job->n_hosts++] = (struct job_host){.name = *name ? name : "unknown"};
+		job->hosts[job->n_hosts++] =
+			(struct job_host){.name = *name ? name : "unknown", .boot = boot};
 	}
 	job->hosts[index].ranks++;
 	return index;
@@ -556,6 +557,45 @@ static void load_rank(struct loading *l, bool is_first)
 	job_sum_add(l->job, l->data, l->index);
 }
 
+#define BOOT_BYTES 8 /* of it, to tell hosts apart */
+
+/* Where several have one name, it says more. */
+static void tell_hosts_apart(struct job *job)
+{
+	uint32_t *hosts = xcalloc(job->n_hosts + 1, sizeof(*hosts)); /* by the index of a name */
+	uint32_t *name = xcalloc(job->n_hosts + 1, sizeof(*name));
+	struct named *names = NULL;
+	bool is_new;
+	size_t i;
+
+	for (i = 0; i < job->n_hosts; i++) {
+		name[i] = index_of(&names, job->hosts[i].name, &is_new);
+		hosts[name[i]]++;
+	}
+	for (i = 0; i < job->n_hosts; i++) {
+		struct job_host *host = &job->hosts[i];
+
+		if (hosts[name[i]] > 1)
+			host->name = arena_printf(&job->texts, "%s (boot %.*s)", host->name,
+						  BOOT_BYTES, *host->boot ? host->boot : "unknown");
+	}
+	names_release(names);
+	free(hosts);
+	free(name);
+}
+
+static void tell_jobs_apart(struct job *job)
+{
+	size_t i;
+
+	for (i = 0; job->n_jobs > 1 && i < job->n_ranks; i++) {
+		struct job_rank *r = &job->ranks[i];
+
+		if (*r->job)
+			r->name = arena_printf(&job->texts, "%s of job %s", r->name, r->job);
+	}
+}
+
 /* Of one job whose size is known: the numbers that nobody has. */
 static void find_missing(struct job *job)
 {
@@ -602,6 +642,8 @@ void job_init(struct job *job, const struct digest *digest)
 	names_release(l.hosts);
 	names_release(l.gpus);
 	names_release(l.jobs);
+	tell_hosts_apart(job);
+	tell_jobs_apart(job);
 	find_missing(job);
 	job_share(job);
 	job_meet(job);

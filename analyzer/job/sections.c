@@ -165,6 +165,11 @@ static const char *found_words(struct arena *texts, const struct job *job,
 	uint64_t n = row->problems - job->n_findings;
 	const char *sites = n ? text_count(texts, n, "problem") : "no problem";
 
+	if (job->n_ranks < 2)
+		return arena_printf(
+			texts,
+			"%s of the program; with one rank there is no other to compare it with",
+			sites);
 	if (!job->n_findings)
 		return arena_printf(texts, "nobody differs from the rest; %s of the program",
 				    sites);

@@ -50,6 +50,14 @@ expect "ranks of 1,000" "$(jq -c '[.job.ranks, .job.missing, .job.hosts, .job.gp
 tr -s ' \n' ' ' <text | grep -qF 'recording cost the programs 0.4 % of their time (median of 1,000 ranks that measured it; 0.5 % at most)' ||
 	fail "what recording cost: $(head -n 12 text)"
 
+# One rank, and two jobs of which each has a rank 0.
+"$gen" x 28 1 --hosts=1 --steps=20 --clean --job-file=one.digest >/dev/null || fail "not made"
+"$tool" report one.digest >text 2>err || fail "no report of one rank: $(cat err)"
+tr -s ' \n' ' ' <text | grep -qF 'with one rank there is no other to compare it with' || fail "one rank: $(cat text)"
+"$gen" x 29 2 --hosts=1 --steps=20 --clean --job-file=two.digest >/dev/null || fail "not made"
+"$tool" report --format=json -o report.json one.digest two.digest 2>err || fail "no report of two jobs: $(cat err)"
+expect "names" "$(jq -c '[.ranks[].name] | sort' report.json)" '["rank 0 of job made-28","rank 0 of job made-29","rank 1 of job made-29"]'
+
 # ---- 1,000 files ------------------------------------------------------------------------------
 "$gen" files 27 1000 --hosts=125 --steps=20 >planted.json || fail "not made"
 expect "files" "$(ls files | wc -l)" 1000
