@@ -90,6 +90,28 @@ static uint64_t not_before(int64_t ns)
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
+uint64_t job_at_ns(const struct job *job, uint32_t rank, uint64_t ns)
+{
+	return not_before(since_begin(job, &job->ranks[rank], ns));
+}
+
+/* Where a host's clock is not known against the first one's, its time says nothing; if none is, it is all that there is. */
+void job_begin(struct job *job)
+{
+	bool any = job->n_hosts && job->hosts[0].clock_known;
+	size_t i;
+
+	for (i = 0; i < job->n_ranks; i++) {
+		const struct job_rank *r = &job->ranks[i];
+		uint64_t begin_ns = r->begin_ns - (uint64_t)job->hosts[r->host].clock_ns;
+
+		if (!r->begin_ns || (any && !time_is_known(job, r)))
+			continue;
+		if (!job->begin_ns || begin_ns < job->begin_ns)
+			job->begin_ns = begin_ns;
+	}
+}
+
 uint64_t job_from_ns(const struct job *job, const struct job_rank *r)
 {
 	return not_before(since_begin(job, r, begin_of(r)));

@@ -194,7 +194,8 @@ struct job {
 	struct job_gpu *gpus;
 	size_t n_gpus;
 	uint32_t n_jobs; /* names of jobs */
-	uint64_t world_size, begin_ns, end_ns, span_ns;
+	uint64_t world_size, span_ns;
+	uint64_t begin_ns; /* since the epoch, by the first host's clock: cover.c */
 	size_t n_partial,
 		n_apart; /* ranks of whose recordings parts are missing; that cover other times than most */
 	uint64_t most_from_ns, most_until_ns; /* what most ranks cover, since begin_ns */
@@ -270,7 +271,13 @@ void job_sums_release(struct job *job);
 /* Those of a table, the ones with most in the column `by` first; *n of them. The caller frees the array. */
 struct job_sum **job_sums(const struct job *job, enum job_sum_table table, size_t *n);
 
-void job_meet(struct job *job); /* meetings.c: who was last */
+void job_align_all(struct job *job); /* meetings.c: all clocks */
+void job_meet(
+	struct
+	job *job); /* meetings.c: who was last, when clocks are aligned, and the begin is known */
+void job_begin(struct job *job); /* cover.c: when it began */
+/* A time of a rank's host, since the job's begin, by the first host's clock as far as that is known; no less than 0. */
+uint64_t job_at_ns(const struct job *job, uint32_t rank, uint64_t ns);
 void job_share(struct job *job); /* sharing.c: who used a GPU beside whom */
 /* Did it take turns for long enough to tell? */
 bool job_is_sliced(const struct job_tenant *tenant);

@@ -242,9 +242,6 @@ static void load_time(struct loading *l, bool is_first)
 		r->span_ns = max_u64(until_ns, end_ns) - r->begin_ns;
 	}
 	job->span_ns = max_u64(job->span_ns, r->span_ns);
-	if (begin_ns && (!job->begin_ns || begin_ns < job->begin_ns))
-		job->begin_ns = begin_ns;
-	job->end_ns = max_u64(job->end_ns, end_ns);
 }
 
 static uint64_t add_to(uint64_t *sum, uint64_t value)
@@ -646,6 +643,8 @@ void job_init(struct job *job, const struct digest *digest)
 	tell_jobs_apart(job);
 	find_missing(job);
 	job_share(job);
+	job_align_all(job);
+	job_begin(job);
 	job_meet(job);
 	job_cover(job);
 	job_differ(job);

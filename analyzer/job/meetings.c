@@ -215,7 +215,8 @@ static void note_moment(struct meeting *m, const struct meeting_row *row, uint64
 		return;
 	job->moments = grow(job->moments, job->n_moments, sizeof(*job->moments));
 	job->moments[job->n_moments++] =
-		(struct job_moment){m->rows->submit_ns, job->meetings, late_ns, row->rank};
+		(struct job_moment){job_at_ns(job, m->rows->rank, m->rows->submit_ns),
+				    job->meetings, late_ns, row->rank};
 }
 
 static int by_moment(const void *a, const void *b)
@@ -358,15 +359,15 @@ static int by_at(const void *a, const void *b)
 }
 
 /* Periods of the ranks that have it; where most ranks do not, it was slow for none but these. */
-static uint64_t period_of(struct meeting *m, uint64_t *submit_ns)
+static uint64_t period_of(struct meeting *m, uint64_t *at_ns)
 {
 	size_t i, n = 0;
 
-	*submit_ns = UINT64_MAX;
+	*at_ns = UINT64_MAX;
 	for (i = 0; i < m->n; i++) {
 		if (m->rows[i].period_ns)
 			m->values[n++] = m->rows[i].period_ns;
-		*submit_ns = min_u64(*submit_ns, m->rows[i].submit_ns);
+		*at_ns = min_u64(*at_ns, job_at_ns(m->job, m->rows[i].rank, m->rows[i].submit_ns));
 	}
 	return job_median(m->values, n);
 }
@@ -374,20 +375,19 @@ static uint64_t period_of(struct meeting *m, uint64_t *submit_ns)
 static void see_slow(struct meeting *m, struct kinds *kinds, struct job_slow **all, size_t *n)
 {
 	struct kind *kind = kind_of(kinds, m->rows, false);
-	uint64_t sums[JOB_CAUSES_MOST] = {0}, submit_ns, period_ns;
+	uint64_t sums[JOB_CAUSES_MOST] = {0}, period_ns;
 	struct job_slow slow = {.rank = UINT32_MAX, .cause = UINT32_MAX, .place = ""};
 	uint64_t late_ns;
 	uint8_t cause;
 
 	if (!kind || kind->n < 8)
 		return;
-	period_ns = period_of(m, &submit_ns);
+	period_ns = period_of(m, &slow.at_ns);
 	if (period_ns < kind->typical_ns + kind->typical_ns / 2 ||
 	    period_ns < kind->typical_ns + SLOW_LEAST_NS)
 		return;
 	slow.period_ns = period_ns;
 	slow.typical_ns = kind->typical_ns;
-	slow.at_ns = submit_ns - min_u64(m->job->begin_ns, submit_ns);
 	slow.ranks = (uint32_t)m->n;
 	slow.function = m->rows->function;
 	slow.bytes = m->rows->bytes;
@@ -465,11 +465,14 @@ static void see_all(struct job *job, struct kinds *kinds)
 	keep_slow(job, slow, n_slow);
 }
 
-static void align_all(struct job *job)
+void job_align_all(struct job *job)
 {
 	struct job_fit *fits = xcalloc(job->n_ranks + 1, sizeof(*fits));
 	size_t from, to;
 
+	if (job->n_rows)
+		qsort(job->rows, job->n_rows, sizeof(*job->rows), by_meeting);
+	join_rows(job);
 	for (from = 0; from < job->n_rows; from = to) {
 		for (to = from; to < job->n_rows && job->rows[to].comm == job->rows[from].comm;
 		     to++)
@@ -490,9 +493,6 @@ void job_meet(struct job *job)
 
 	if (!job->n_rows)
 		return;
-	qsort(job->rows, job->n_rows, sizeof(*job->rows), by_meeting);
-	join_rows(job);
-	align_all(job);
 	find_kinds(job, &kinds);
 	job->late = xcalloc(job->n_ranks + 1, sizeof(*job->late));
 	see_all(job, &kinds);

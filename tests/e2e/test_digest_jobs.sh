@@ -42,6 +42,13 @@ for seed in $(seq 51 58); do
 	judged "$seed" 64 8 400 --alone --clean
 	judged "$seed" 4 1 60 --alone --clean
 done
+# Hosts of one name, whose clocks are off by hours: who is named, and when, is as if they were not.
+for seed in $(seq 61 66); do
+	judged "$seed" 64 8 200 --odd
+	jq -e '(.job.duration_ns + 1e9) as $most | all(.slow_steps[]; .at_ns < $most) and all(.ranks[]; .from_ns < 1e9 and .until_ns < $most) and
+		all(.losses[]; .kind != "times") and ([.hosts[].host] | unique | length == 8 and all(.[]; test("^node .boot boot-[0-7].$")))' report.json >/dev/null ||
+		fail "seed $seed, odd: $(jq -c '[.job, .losses, .hosts, (.slow_steps | map(.at_ns)), (.ranks | map(.from_ns))]' report.json)"
+done
 judged 25 1000 125 60
 judged 26 1000 125 60 --clean
 expect "ranks of 1,000" "$(jq -c '[.job.ranks, .job.missing, .job.hosts, .job.gpus, .job.level]' report.json)" "[1000,0,125,1000,2]"

@@ -3,7 +3,7 @@
  * off, the steps they took, chance, and somebody who is late on purpose. For tests of merges and of the job's report at
  * sizes that no machine here has.
  *
- *   gendigest OUT SEED RANKS [--hosts=N] [--steps=N] [--ops=N] [--clean] [--weather] [--alone] [--from=A] [--to=B] [--job-file=ALL.digest] [--ends=FILE]
+ *   gendigest OUT SEED RANKS [--hosts=N] [--steps=N] [--ops=N] [--clean] [--weather] [--alone] [--odd] [--from=A] [--to=B] [--job-file=ALL.digest] [--ends=FILE]
  *
  * writes OUT/NUMBER.digest for ranks A to B - 1 (all), or all of these into one file, and prints what was planted as JSON:
  * {"planted": [{"about": "rank"|"host"|"gpu", "who": …, "cause": …}, …]}. The same seed, ranks, hosts and steps are the same
@@ -16,6 +16,8 @@
  *
  * One rank of a few has calls that lose 6 to 12 % of its time to other programs on its CPUs, in a few of them, and comes no
  * later for it: chance.
+ *
+ * --odd: all hosts have one name, and their clocks are off by up to five hours.
  *
  * --alone: the ranks have no collective operations. Who is planted waits for locks, twice as long.
  *
@@ -58,7 +60,7 @@ struct plant {
 
 struct model {
 	uint64_t seed, ranks, hosts, steps, ops, from, to;
-	bool clean, weather, alone;
+	bool clean, weather, alone, odd;
 	const char *out, *job_file, *ends;
 	struct plant plants[PLANTED_MOST];
 	size_t n_plants;
@@ -275,7 +277,9 @@ static uint64_t timer_ns(const struct writing *w, uint64_t ns)
 
 static uint64_t host_ns(const struct writing *w, uint64_t ns)
 {
-	return EPOCH_NS + below(w->m, 5000000, DRAW_CLOCK, host_of(w->m, w->rank), 0) + ns;
+	uint64_t off_ns = w->m->odd ? 5 * 3600 * 1000000000ull : 5000000;
+
+	return EPOCH_NS + below(w->m, off_ns, DRAW_CLOCK, host_of(w->m, w->rank), 0) + ns;
 }
 
 static void write_rank(struct writing *w)
@@ -286,7 +290,7 @@ static void write_rank(struct writing *w)
 
 	row[D_RANK_job] = text(w, "made-%" PRIu64, m->seed);
 	row[D_RANK_rank_1] = w->rank + 1;
-	row[D_RANK_host] = text(w, "node%" PRIu64, host_of(m, w->rank));
+	row[D_RANK_host] = m->odd ? text(w, "node") : text(w, "node%" PRIu64, host_of(m, w->rank));
 	row[D_RANK_boot] = text(w, "boot-%" PRIu64, host_of(m, w->rank));
 	row[D_RANK_program] = text(w, "python3");
 	row[D_RANK_pid] = 1000 + w->rank;
@@ -548,7 +552,9 @@ static void tell(const struct model *m)
 		       ", \"late_ns\": %" PRIu64 ", \"who\": ",
 		       i ? ", " : "", plant_words[p->kind].about, plant_words[p->kind].cause,
 		       p->every, p->late_ns);
-		if (p->kind == PLANT_HOST)
+		if (p->kind == PLANT_HOST && m->odd)
+			printf("\"node (boot boot-%" PRIu64 ")\"}", p->who);
+		else if (p->kind == PLANT_HOST)
 			printf("\"node%" PRIu64 "\"}", p->who);
 		else if (p->kind == PLANT_GPU)
 			printf("\"GPU-%08" PRIx64 "-%" PRIu64 "\"}", m->seed, p->who);
@@ -576,8 +582,8 @@ int main(int argc, char **argv)
 	if (argc < 4) {
 		fprintf(stderr,
 			"gendigest OUT SEED RANKS [--hosts=N] [--steps=N] [--ops=N] [--clean] "
-			"[--weather] [--alone] [--from=A] [--to=B] [--job-file=FILE] "
-			"[--ends=FILE]\n");
+			"[--weather] [--alone] [--odd] [--from=A] [--to=B] "
+			"[--job-file=FILE] [--ends=FILE]\n");
 		return 2;
 	}
 	m.out = argv[1];
@@ -590,6 +596,8 @@ int main(int argc, char **argv)
 			m.weather = true;
 		else if (!strcmp(argv[i], "--alone"))
 			m.alone = true;
+		else if (!strcmp(argv[i], "--odd"))
+			m.odd = true;
 		else if (!strncmp(argv[i], "--job-file=", 11))
 			m.job_file = argv[i] + 11;
 		else if (!strncmp(argv[i], "--ends=", 7))
