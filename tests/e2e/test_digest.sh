@@ -67,6 +67,7 @@ status 0 "of the folder" "$tool" report --format=json -o folder.json folder
 cmp report.json folder.json || fail "the report of a folder is another one"
 status 0 "of traces and digests" "$tool" report --format=json -o mixed.json 0.digest 1.digest 2.digest traces/*rank3*
 cmp report.json mixed.json || fail "the report of digests and traces is another one"
+valid "$here/../../docs/job.schema.json" report.json
 status 0 text "$tool" report all.digest
 grep -q 'rank 2 .*comes late' out || fail "text: $(cat out)"
 status 0 html "$tool" report --format=html -o report.html all.digest
@@ -179,6 +180,7 @@ expect "pieces and the whole" "$(jq -c "$same" pieces.json)" "$(jq -c "$same" wh
 jq -e --slurpfile whole whole.json '.job.compared > $whole[0].job.compared * 0.9' pieces.json >/dev/null ||
 	fail "compared: $(jq -c .job pieces.json), in the whole $(jq -c .job whole.json)"
 status 0 "one part" "$tool" report --format=json -o part.json part.digest
+valid "$here/../../docs/job.schema.json" part.json
 expect "one part" "$(jq -c '.ranks[0] | [.parts, .parts_of]' part.json)" '["part 1",null]'
 expect "one part" "$(jq -r '.losses[] | select(.kind == "parts") | .text' part.json)" "recorded in parts, and not all are here: rank 0 has part 1 of 2 or more"
 status 0 "one part" "$tool" report part.digest

@@ -1,8 +1,9 @@
 /*
- * tests/unit/test_analyzer_schema.c: docs/report.schema.json is what the tables of a report are.
+ * tests/unit/test_analyzer_schema.c: docs/report.schema.json is what the tables of a report are, and docs/job.schema.json
+ * what those of a report of digests are.
  *
  * The schema is written from the tables themselves, by a renderer that only this test has, and compared
- * with the file; with CUDASPY_BLESS=1 in the environment the file is written instead.
+ * with the files; with CUDASPY_BLESS=1 in the environment the files are written instead.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include <limits.h>
 #include "cmd_read/cmd_report.h"
 #include "filter/words.h"
+#include "job/sections.h"
 #include "scratch.h"
 #include "trace_text.h"
 #include "render/render.h"
@@ -113,37 +115,32 @@ static json_t *tables(const char *dir, bool all)
 	return properties;
 }
 
-static json_t *whole_schema(const char *dir)
+/* Takes both. */
+static json_t *schema_of(const char *name, const char *title, json_t *always, json_t *all)
 {
-	json_t *always = tables(dir, false), *properties = json_object(), *all = tables(dir, true);
-	json_t *required = json_pack("[s]", "schema");
+	json_t *required = json_pack("[s]", "schema"), *properties = json_object();
 	const char *key;
 	json_t *value;
 
 	json_object_foreach(always, key, value) json_array_append_new(required, json_string(key));
 	json_decref(always);
-	json_object_set_new(properties, "schema", json_pack("{s:s}", "const", "cudaspy-report-2"));
+	json_object_set_new(properties, "schema", json_pack("{s:s}", "const", name));
 	json_object_update(properties, all);
 	json_decref(all);
 	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "$schema",
-			 "http://json-schema.org/draft-07/schema#", "title",
-			 "cudaspy report --format=json", "description",
+			 "http://json-schema.org/draft-07/schema#", "title", title, "description",
 			 "Written from the tables of a report by "
 			 "tests/unit/test_analyzer_schema.c. What the "
 			 "keys mean: docs/REPORT_FORMAT.md. New keys may appear at any time.",
 			 "type", "object", "required", required, "properties", properties);
 }
 
-static void test_schema(void **state)
+/* Takes the schema. */
+static void check_file(const char *name, json_t *schema)
 {
-	char *dir = scratch_make(), log[PATH_MAX], path[PATH_MAX], *now, *then;
-	json_t *schema;
+	char path[PATH_MAX], *now, *then;
 
-	(void)state;
-	in_source(log, "tests/golden/pageable.log");
-	in_source(path, "docs/report.schema.json");
-	tt_make(log, dir);
-	schema = whole_schema(dir);
+	in_source(path, name);
 	now = json_dumps(schema, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 	if (getenv("CUDASPY_BLESS")) {
 		scratch_write(path, now, strlen(now));
@@ -155,13 +152,59 @@ static void test_schema(void **state)
 	}
 	free(now);
 	json_decref(schema);
+}
+
+static void test_schema(void **state)
+{
+	char *dir = scratch_make(), log[PATH_MAX];
+
+	(void)state;
+	in_source(log, "tests/golden/pageable.log");
+	tt_make(log, dir);
+	check_file("docs/report.schema.json",
+		   schema_of("cudaspy-report-2", "cudaspy report --format=json", tables(dir, false),
+			     tables(dir, true)));
 	scratch_remove(dir);
+}
+
+/* All of its tables are always there, of no rank, too. */
+static json_t *job_tables(void)
+{
+	struct digest *digest = digest_new();
+	struct report report;
+	struct job job;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	json_t *properties;
+
+	report_init(&report, JOB_SCHEMA);
+	job_init(&job, digest);
+	job_report(&report, &job);
+	render_schema(&report, out);
+	fclose(out);
+	properties = json_loads(text, 0, NULL);
+	assert_non_null(properties);
+	free(text);
+	report_release(&report);
+	job_release(&job);
+	digest_free(digest);
+	return properties;
+}
+
+static void test_job_schema(void **state)
+{
+	(void)state;
+	check_file("docs/job.schema.json",
+		   schema_of(JOB_SCHEMA, "cudaspy report --format=json, of digests", job_tables(),
+			     job_tables()));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_schema),
+		cmocka_unit_test(test_job_schema),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
