@@ -165,6 +165,11 @@ static const char *found_words(struct arena *texts, const struct job *job,
 	uint64_t n = row->problems - job->n_findings;
 	const char *sites = n ? text_count(texts, n, "problem") : "no problem";
 
+	if (job->n_ranks == 2 && !job->meetings && !job->n_findings)
+		return arena_printf(texts,
+				    "%s of the program; two ranks that have no collective "
+				    "operations in common are not compared",
+				    sites);
 	if (job->n_ranks < 2)
 		return arena_printf(
 			texts,

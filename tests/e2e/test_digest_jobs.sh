@@ -61,6 +61,9 @@ tr -s ' \n' ' ' <text | grep -qF 'recording cost the programs 0.4 % of their tim
 "$gen" x 28 1 --hosts=1 --steps=20 --clean --job-file=one.digest >/dev/null || fail "not made"
 "$tool" report one.digest >text 2>err || fail "no report of one rank: $(cat err)"
 tr -s ' \n' ' ' <text | grep -qF 'with one rank there is no other to compare it with' || fail "one rank: $(cat text)"
+"$gen" x 28 2 --hosts=1 --steps=20 --clean --alone --job-file=alone.digest >/dev/null || fail "not made"
+"$tool" report alone.digest >text 2>err || fail "no report of two ranks: $(cat err)"
+tr -s ' \n' ' ' <text | grep -qF 'two ranks that have no collective operations in common are not compared' || fail "two ranks: $(cat text)"
 "$gen" x 29 2 --hosts=1 --steps=20 --clean --job-file=two.digest >/dev/null || fail "not made"
 "$tool" report --format=json -o report.json one.digest two.digest 2>err || fail "no report of two jobs: $(cat err)"
 expect "names" "$(jq -c '[.ranks[].name] | sort' report.json)" '["rank 0 of job made-28","rank 0 of job made-29","rank 1 of job made-29"]'
