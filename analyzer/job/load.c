@@ -451,6 +451,25 @@ static void load_site(struct loading *l, uint32_t row)
 
 /* ---- tenants of GPUs ------------------------------------------------------------------------- */
 
+/* The last one, with an earlier one that is the same process on the same GPU, in an earlier part. */
+static void join_tenant(struct job *job)
+{
+	const struct job_tenant *t = &job->tenants[job->n_tenants - 1];
+	size_t i;
+
+	for (i = job->n_tenants - 1; i && job->tenants[i - 1].rank == t->rank; i--) {
+		struct job_tenant *earlier = &job->tenants[i - 1];
+
+		if (earlier->pid != t->pid || strcmp(earlier->uuid, t->uuid) != 0)
+			continue;
+		earlier->until_ns = max_u64(earlier->until_ns, t->until_ns);
+		earlier->waited_ns = add_capped(earlier->waited_ns, t->waited_ns);
+		earlier->turn_ns = max_u64(earlier->turn_ns, t->turn_ns);
+		job->n_tenants--;
+		return;
+	}
+}
+
 static void load_tenant(struct loading *l, uint32_t row)
 {
 	const char *boot = text_at(l, D_RANK, 0, D_RANK_boot);
@@ -476,6 +495,7 @@ static void load_tenant(struct loading *l, uint32_t row)
 				 .server_user = number_at(l, D_TENANT, row, D_TENANT_server_user),
 				 .client = number_at(l, D_TENANT, row, D_TENANT_client)};
 	t->until_ns = add_capped(t->from_ns, number_at(l, D_TENANT, row, D_TENANT_used_ns));
+	join_tenant(job);
 }
 
 /* ---- losses ---------------------------------------------------------------------------------- */

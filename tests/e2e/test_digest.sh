@@ -147,6 +147,18 @@ jq -e --slurpfile traces shared.traces.json '[[.sharing[].shared_ns] | sort, ([$
 expect "a finding" "$(jq -c '[.findings[] | select(.id == "time-slicing") | .ranks, .severity]' shared.json)" '[3,"note"]'
 expect "nobody shares" "$(jq -c '[.sharing, [.findings[].id | select(. == "time-slicing")]]' report.json)" "[[],[]]"
 
+# The same in parts that are digested one by one: a process is one, in how many parts it may be.
+SPYSIM_GPUS=1 TORCHELASTIC_RUN_ID=shared "$sim" "$tool" run --no-report --rotate-every=100ms -o shared-parts -- timeout -k 5 100 "$app" --quick --csv \
+	--ranks=3 --gpus=1 --steps=60 --work-us=4000 --bytes=2048 >table.csv 2>run.err || fail "shared, in parts: no job: $(cat run.err)"
+mkdir shared-pieces
+for trace in shared-parts/*; do
+	status 0 "shared, in parts" "$tool" digest -o "shared-pieces/$(basename "$trace").digest" "$trace"
+done
+status 0 "shared, in parts" "$tool" report --format=json -o shared-pieces.json shared-pieces
+[ "$(ls shared-pieces | wc -l)" -gt 4 ] || fail "no parts: $(ls shared-pieces)"
+expect "shared, in parts" "$(jq -c '[.sharing[] | [.rank[0:6], .how, .others]] | sort' shared-pieces.json)" \
+	'[["rank 0","time slices",2],["rank 1","time slices",2],["rank 2","time slices",2]]'
+
 # Of the version before tables of tenants: its ranks are read, merged and shown beside others.
 earlier=$here/../golden/version-1.0.digest
 status 0 "an earlier version" "$tool" merge -o earlier.digest "$earlier" shared.digest
