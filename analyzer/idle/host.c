@@ -23,21 +23,6 @@ struct idle_sum_key idle_sum_key_of(uint64_t owner, const struct process *proces
 	return key;
 }
 
-static bool same_key(const struct idle_sum_key *a, const struct idle_sum_key *b)
-{
-	return a->address == b->address && a->owner == b->owner && a->cause == b->cause &&
-	       a->process == b->process && a->code == b->code && a->line == b->line;
-}
-
-/* Where the key's sum is, if it was found last of those with the same bits. */
-static struct idle_sum **recent_of(struct idle_sums *sums, const struct idle_sum_key *key)
-{
-	uint64_t bits = key->address ^ key->owner << 40 ^ (uint64_t)key->cause << 56 ^ key->line;
-
-	/* The top bits: those below do not depend on the owner, nor on the cause. */
-	return &sums->recent[hash_mix(bits) >> (64 - IDLE_SUMS_RECENT_BITS)];
-}
-
 static struct idle_sum *find_sum(struct idle_sums *sums, const struct process *process,
 				 struct idle_sum_key key)
 {
@@ -63,9 +48,10 @@ struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 			       uint64_t ns)
 {
 	struct idle_sum_key key = idle_sum_key_of(owner, process, part);
-	struct idle_sum **recent = recent_of(sums, &key), *sum = *recent;
+	struct idle_sum **recent = &sums->recent[idle_sum_key_place(&key, IDLE_SUMS_RECENT_BITS)];
+	struct idle_sum *sum = *recent;
 
-	if (unlikely(!sum) || !same_key(&sum->key, &key))
+	if (unlikely(!sum) || !idle_sum_key_same(&sum->key, &key))
 		sum = *recent = find_sum(sums, process, key);
 	sum->ns += ns;
 	sum->count++;

@@ -61,6 +61,20 @@ struct idle_sums {
 struct idle_sum_key idle_sum_key_of(uint64_t owner, const struct process *process,
 				    const struct idle_part *part);
 
+static inline bool idle_sum_key_same(const struct idle_sum_key *a, const struct idle_sum_key *b)
+{
+	return a->address == b->address && a->owner == b->owner && a->cause == b->cause &&
+	       a->process == b->process && a->code == b->code && a->line == b->line;
+}
+
+/* The key's place in a table of 2^bits that were found last. The top bits: those below do not depend on the owner, nor on
+ * the cause. */
+static inline size_t idle_sum_key_place(const struct idle_sum_key *key, unsigned int bits)
+{
+	return hash_mix(key->address ^ key->owner << 40 ^ (uint64_t)key->cause << 56 ^ key->line) >>
+	       (64 - bits);
+}
+
 struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 			       const struct process *process, const struct idle_part *part,
 			       uint64_t ns);

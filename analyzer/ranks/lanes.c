@@ -65,10 +65,9 @@ static void tell_place(struct ranks *ranks, struct lane_place *place, bool fresh
 	rank_tell(ranks, &news.head, sizeof(news));
 }
 
-static struct lane_place *place_get(struct ranks *ranks, const struct process *process,
-				    const struct idle_part *part)
+static struct lane_place *find_place(struct ranks *ranks, const struct process *process,
+				     const struct idle_part *part, struct idle_sum_key key)
 {
-	struct idle_sum_key key = idle_sum_key_of(0, process, part);
 	struct ranks_work *w = ranks->work;
 	struct lane_place *place;
 	struct idle_sum *sum;
@@ -89,6 +88,18 @@ static struct lane_place *place_get(struct ranks *ranks, const struct process *p
 	HASH_ADD(hh, w->lane_places, key, sizeof(sum->key), sum);
 	tell_place(ranks, place, true);
 	return place;
+}
+
+static struct lane_place *place_get(struct ranks *ranks, struct rank_lane *lane,
+				    const struct idle_part *part)
+{
+	const struct process *process = lane->thread->process;
+	struct idle_sum_key key = idle_sum_key_of(0, process, part);
+	struct lane_place **recent = &lane->recent[idle_sum_key_place(&key, LANE_RECENT_BITS)];
+
+	if (!*recent || !idle_sum_key_same(&(*recent)->sum.key, &key))
+		*recent = find_place(ranks, process, part, key);
+	return *recent;
 }
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
@@ -154,22 +165,40 @@ struct dividing {
 	struct rank_lane *lane;
 };
 
+static uint32_t smallest_part(const struct rank_lane *lane)
+{
+	uint32_t least = 0, i;
+
+	for (i = 1; i < lane->n_parts; i++)
+		least = lane->parts[i].ns < lane->parts[least].ns ? i : least;
+	return least;
+}
+
+/* The part of that place; a new one, if need be where the smallest one was, which is forgotten. */
+static struct lane_part *part_of(struct rank_lane *lane, struct lane_place *place)
+{
+	bool known = place->lane == lane;
+	uint32_t i = known ? place->part : 0;
+
+	if (!known)
+		while (i < lane->n_parts && lane->parts[i].place != place)
+			i++;
+	if (i >= lane->n_parts || lane->parts[i].place != place) {
+		i = lane->n_parts < PARTS_MOST ? lane->n_parts++ : smallest_part(lane);
+		lane->parts[i] = (struct lane_part){.place = place};
+	}
+	place->lane = lane;
+	place->part = i;
+	return &lane->parts[i];
+}
+
 static void add_to_lane(struct rank_lane *lane, struct lane_place *place, uint64_t ns,
 			uint64_t end_ns)
 {
-	uint32_t i, least = 0;
+	struct lane_part *part = part_of(lane, place);
 
-	for (i = 0; i < lane->n_parts && lane->parts[i].place != place; i++)
-		if (lane->parts[i].ns < lane->parts[least].ns)
-			least = i;
-	if (i == PARTS_MOST) { /* the smallest one is forgotten */
-		i = least;
-		lane->parts[i] = (struct lane_part){.place = place};
-	} else if (i == lane->n_parts) {
-		lane->parts[lane->n_parts++] = (struct lane_part){.place = place};
-	}
-	lane->parts[i].ns += ns;
-	lane->parts[i].end_ns = max_u64(lane->parts[i].end_ns, end_ns);
+	part->ns += ns;
+	part->end_ns = max_u64(part->end_ns, end_ns);
 }
 
 /* It is told once for each division. */
@@ -198,7 +227,7 @@ static void see_part(void *data, const struct idle_part *part, uint64_t ns)
 {
 	const struct dividing *d = data;
 	struct ranks *ranks = d->ranks;
-	struct lane_place *place = place_get(ranks, d->lane->thread->process, part);
+	struct lane_place *place = place_get(ranks, d->lane, part);
 	struct idle_sum *sum = &place->sum;
 
 	if ((!sum->ns && ns) || ns >= sum->longest_ns)

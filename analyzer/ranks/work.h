@@ -37,7 +37,12 @@ struct lane_place {
 	struct rank_place *place; /* the evaluation's: not to be looked into */
 	bool changed; /* since it was told */
 	struct lane_place *next_changed;
+	/* Where the last lane that was there has it among its parts, if it still has. */
+	struct rank_lane *lane;
+	uint32_t part;
 };
+
+#define LANE_RECENT_BITS 7
 
 struct lane_part {
 	struct lane_place *place;
@@ -67,6 +72,7 @@ struct rank_lane {
 	uint64_t n_launches;
 	struct lane_part parts[PARTS_MOST]; /* since then */
 	uint32_t n_parts;
+	struct lane_place *recent[1 << LANE_RECENT_BITS]; /* found last, by some bits of the key */
 };
 
 /* A communicator, as its process numbers it. */
