@@ -216,7 +216,8 @@ static uint64_t turn(uint32_t number, uint32_t suffix)
 	for (size_t i = 0; i < SPY_NONCUDA_THREADS; i++)
 		__atomic_store_n(&spy_session->noncuda_threads[i], 0, __ATOMIC_RELAXED);
 	calls = count_calls();
-	if (last)
+	/* There are fewer, where records of earlier parts were found to be lost. */
+	if (last && calls > parts()->calls)
 		last->calls = calls - parts()->calls;
 	finish(number, suffix, calls, now);
 	parts()->calls = calls;

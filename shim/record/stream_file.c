@@ -65,6 +65,12 @@ static size_t content_of(const struct spy_thread *thread)
 	return (size_t)(thread->head - base_of(&thread->file));
 }
 
+/* Records of calls of the slot; 0 of slot 0. */
+static uint64_t calls_of(const struct spy_thread *thread)
+{
+	return thread->page ? thread->page->calls : 0;
+}
+
 uint8_t *spy_stream_limit(const struct spy_stream_file *file)
 {
 	size_t reserve = SPY_CALL_ROOM + SPY_WAIT_ROOM;
@@ -176,7 +182,7 @@ static bool claim(struct spy_thread *thread, size_t bytes)
 /* Calls that had been recorded, and are deleted. */
 static void count_lost(struct spy_thread *thread, uint64_t since)
 {
-	uint64_t calls = thread->page ? thread->page->calls : 0;
+	uint64_t calls = calls_of(thread);
 	uint64_t lost = calls > since ? calls - since : 0;
 
 	if (thread->page) {
@@ -217,7 +223,7 @@ static bool is_damaged(const struct spy_thread *thread)
 static void leave_file(struct spy_thread *thread)
 {
 	struct spy_stream_file *file = &thread->file;
-	uint64_t calls = thread->page ? thread->page->calls : 0;
+	uint64_t calls = calls_of(thread);
 	uint64_t in_packet = calls > file->packet_calls ? calls - file->packet_calls : 0;
 
 	count_lost(thread, file->file_calls + in_packet);
@@ -518,7 +524,7 @@ static void begin_packet(struct spy_thread *thread)
 	packet->overhead = 0;
 	packet->tid = thread->tid;
 	packet->kind = file->kind;
-	file->packet_calls = thread->page ? thread->page->calls : 0;
+	file->packet_calls = calls_of(thread);
 	thread->head = (uint8_t *)(packet + 1);
 }
 
@@ -529,11 +535,12 @@ bool spy_stream_is_behind(const struct spy_stream_file *file)
 	return file->packet && atomic_load(&file->part) != atomic_load(&spy_session->part);
 }
 
-/* Its files are closed as they are. */
-static void leave_part(struct spy_stream_file *file)
+/* Its files are closed as they are. calls: up to its end. */
+static void leave_part(struct spy_stream_file *file, uint64_t calls)
 {
 	file->full.inode = 0;
 	file->file_bytes = file->file_number = 0;
+	file->file_calls = file->packet_calls = calls;
 	file->stored_bytes = 0;
 	file->discarded = 0;
 }
@@ -557,6 +564,7 @@ struct left {
 	uint8_t *head;
 	struct spy_file_id tail;
 	size_t room, content;
+	uint64_t calls; /* when the packet began */
 	uint32_t part;
 };
 
@@ -638,6 +646,7 @@ static void stay(struct spy_thread *thread, const struct left *left, bool torn)
 	file->tail = left->tail;
 	file->torn = torn;
 	file->part = left->part;
+	file->packet_calls = left->calls;
 	set_room(thread, left->room);
 	thread->packet = shown;
 	thread->head = left->head;
@@ -655,6 +664,7 @@ static int move_on(struct spy_thread *thread, uint32_t part)
 			    .head = thread->head,
 			    .tail = file->tail,
 			    .room = file->room,
+			    .calls = file->packet_calls,
 			    .part = file->part};
 	bool damaged = is_damaged(thread), torn = file->torn;
 	const uint8_t *from = damaged ? left.head : cut_of(thread, left.part);
@@ -667,10 +677,10 @@ static int move_on(struct spy_thread *thread, uint32_t part)
 		return error;
 	}
 	if (damaged) {
-		count_lost(thread, file->packet_calls);
+		count_lost(thread, left.calls);
 		atomic_store(&spy_session->damaged, true);
 	}
-	leave_part(file);
+	leave_part(file, bytes ? thread->cut.calls : calls_of(thread));
 	file->oldest = file->seq - !!thread->slot;
 	file->packet->discarded = 0;
 	file->packet->time_begin = spy_parts_begun_at(part);
@@ -713,7 +723,7 @@ static int first_packet(struct spy_thread *thread, uint32_t part)
 	int error;
 
 	if (file->part != part)
-		leave_part(file);
+		leave_part(file, calls_of(thread));
 	file->part = part;
 	error = map_tail(thread);
 	if (error) {

@@ -1,7 +1,8 @@
 /* links: shim/record/stream_file.c shim/lib/disk.c shim/process/folder.c shim/describe/ranks.c shim/lib/clock.c shim/lib/lock.c */
 /*
  * tests/unit/test_stream_file.c: the files of a stream: what is in the tail and in the file of full packets, how the tail
- * grows, what is counted as lost when files have gone or changed, and the size bound, in a folder of the test's own.
+ * grows, what is counted as lost when files have gone or changed, the size bound, and how a stream moves on to another part
+ * of the recording, in a folder of the test's own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -718,14 +719,153 @@ static void test_end(void **state)
 	assert_int_equal(inside, 0);
 }
 
+/* ---- parts ------------------------------------------------------------------------------------- */
+
+/* The part ends, as the thread that ends it has it: these threads have come so far. */
+static void end_part(struct spy_thread *t)
+{
+	t->cut.seq = t->file.seq;
+	t->cut.head = t->head;
+	t->cut.calls = t->page->calls;
+	t->cut.part = spy_session->part;
+}
+
+/* And the next one has begun. */
+static void begin_part(void)
+{
+	uint32_t part = spy_session->part + 1, number;
+
+	if (part == 2)
+		scratch_write(path_of(".board"), "x", 1);
+	assert_int_equal(spy_folder_begin_part(part, &number), 0);
+	assert_int_equal(spy_folder_exchange(part, number), 0);
+	spy_session->part = part;
+}
+
+static void next_part(struct spy_thread *t)
+{
+	end_part(t);
+	begin_part();
+}
+
+/* What is written behind the end of a part is in the next one. */
+static void test_next_part(void **state)
+{
+	struct spy_thread *t = thread_of(1);
+	uint64_t calls, i;
+
+	(void)state;
+	assert_int_equal(make_room(t), 0);
+	calls = fill_packet(t) + fill(t);
+	end_part(t);
+	for (i = 0; i < 3; i++)
+		record(t);
+	begin_part();
+	assert_true(spy_stream_is_behind(&t->file));
+	assert_int_equal(make_room(t), 0);
+	assert_false(spy_stream_is_behind(&t->file));
+	assert_int_equal(t->packet->content_bits, (sizeof(struct spy_packet) + 3 * RECORD) * 8);
+	assert_int_equal(*(uint64_t *)(t->packet + 1), calls + 1);
+	assert_int_equal(t->file.packet_calls, calls);
+	assert_int_equal(t->page->calls, calls + 3);
+	assert_int_equal(t->page->lost, 0);
+	assert_int_equal(shrunk_part, 1);
+	assert_true(shrunk_bytes > 0);
+	/* The tail of the new part is damaged: with what was taken along. */
+	t->file.torn = true;
+	fill(t);
+	assert_int_equal(make_room(t), 0);
+	assert_int_equal(t->page->calls, calls);
+}
+
+/* A damaged tail takes nothing along: all of it is lost, and counted. */
+static void test_next_part_damaged(void **state)
+{
+	struct spy_thread *t = thread_of(1);
+	uint64_t kept, calls;
+
+	(void)state;
+	assert_int_equal(make_room(t), 0);
+	kept = fill_packet(t);
+	calls = fill(t);
+	end_part(t);
+	record(t);
+	other_magic(t);
+	begin_part();
+	assert_int_equal(make_room(t), 0);
+	assert_int_equal(t->packet->content_bits, sizeof(struct spy_packet) * 8);
+	assert_int_equal(t->page->lost, calls + 1);
+	assert_int_equal(t->page->calls, kept);
+	assert_int_equal(t->file.packet_calls, kept);
+	assert_true(spy_session->damaged);
+}
+
+/* Of a part that is finished nothing is lost when the next one's file has gone. */
+static void test_next_part_file_gone(void **state)
+{
+	struct spy_thread *t = thread_of(1);
+	uint64_t kept, lost;
+
+	(void)state;
+	assert_int_equal(make_room(t), 0);
+	kept = fill_packet(t) + fill_packet(t);
+	next_part(t);
+	assert_int_equal(make_room(t), 0);
+	lost = fill_packet(t);
+	unlink(path_of("stream_0001"));
+	kept += fill_packet(t);
+	assert_int_equal(t->page->lost, lost);
+	assert_int_equal(t->page->calls, kept);
+}
+
+/* Without room in the next part all is as it was. */
+static void test_next_part_no_room(void **state)
+{
+	struct spy_thread *t = thread_of(1);
+	const struct spy_packet *packet;
+	uint64_t calls;
+
+	(void)state;
+	assert_int_equal(make_room(t), 0);
+	fill_packet(t);
+	packet = t->packet;
+	record(t);
+	next_part(t);
+	calls = t->file.packet_calls;
+	floor_bytes = UINT64_MAX / 2;
+	assert_int_equal(make_room(t), -ENOSPC);
+	assert_true(spy_stream_is_behind(&t->file));
+	assert_ptr_equal(t->packet, packet);
+	assert_ptr_equal(t->file.packet, packet);
+	assert_int_equal(t->file.packet_calls, calls);
+	assert_int_equal(t->file.part, 1);
+	record(t);
+	floor_bytes = 0;
+	assert_int_equal(make_room(t), 0);
+	assert_int_equal(t->packet->content_bits, (sizeof(struct spy_packet) + RECORD) * 8);
+	assert_int_equal(t->page->lost, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
-		TEST(test_names),           TEST(test_first_packet), TEST(test_growth),
-		TEST(test_full_packets),    TEST(test_damaged_tail), TEST(test_file_gone),
-		TEST(test_tail_gone),       TEST(test_no_room),      TEST(test_bound),
-		TEST(test_growth_in_bound), TEST(test_richest),      TEST(test_end),
+		TEST(test_names),
+		TEST(test_first_packet),
+		TEST(test_growth),
+		TEST(test_full_packets),
+		TEST(test_damaged_tail),
+		TEST(test_file_gone),
+		TEST(test_tail_gone),
+		TEST(test_no_room),
+		TEST(test_bound),
+		TEST(test_growth_in_bound),
+		TEST(test_richest),
+		TEST(test_end),
+		TEST(test_next_part),
+		TEST(test_next_part_damaged),
+		TEST(test_next_part_file_gone),
+		TEST(test_next_part_no_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
