@@ -241,6 +241,21 @@ static void measure_frequency(void)
 	atomic_store(&spy_session->frequency, frequency);
 }
 
+/* From one part to the next, whose session stream has room there. 0 or -errno: then nothing has changed. Session lock held. */
+static int go_on(uint32_t number, uint32_t suffix, uint64_t *lost)
+{
+	int error = spy_stream_prepare(number + 1);
+
+	if (error)
+		return error;
+	error = spy_folder_exchange(number + 1, suffix);
+	if (error)
+		spy_stream_unprepare(number + 1);
+	else
+		*lost = turn(number, suffix);
+	return error;
+}
+
 static int begin_part(void)
 {
 	uint32_t number = atomic_load(&spy_session->part), suffix;
@@ -260,9 +275,7 @@ static int begin_part(void)
 	if (!error && !spy_lock(&spy_session->lock))
 		error = -EAGAIN;
 	if (!error) {
-		error = spy_folder_exchange(number + 1, suffix);
-		if (!error)
-			lost = turn(number, suffix);
+		error = go_on(number, suffix, &lost);
 		spy_unlock(&spy_session->lock);
 	}
 	if (error) {

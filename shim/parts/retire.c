@@ -72,7 +72,8 @@ static bool is_ours(const char *name)
 	static const char stream[] = "stream_";
 	size_t length;
 
-	if (!strcmp(name, "metadata") || !strcmp(name, ".metadata.new") || !strcmp(name, ".board"))
+	if (!strcmp(name, "metadata") || !strcmp(name, ".metadata.new") ||
+	    !strcmp(name, ".board") || !strcmp(name, SPY_STREAM_PREPARED))
 		return true;
 	if (strncmp(name, stream, sizeof(stream) - 1))
 		return false;

@@ -638,6 +638,19 @@ uint64_t spy_folder_delete(uint32_t part, const char *name)
 	return look_up(part, name, &status, true) == 0 ? (uint64_t)status.st_size : 0;
 }
 
+int spy_folder_rename(uint32_t part, const char *from, const char *to)
+{
+	bool temporary;
+	int folder = enter(part, &temporary), error = 0;
+
+	if (folder < 0)
+		return folder;
+	if (renameat(folder, from, folder, to) < 0)
+		error = -errno;
+	leave(part, folder, temporary);
+	return error;
+}
+
 static int write_all(int fd, const char *text, size_t bytes)
 {
 	while (bytes) {
@@ -657,8 +670,7 @@ int spy_folder_replace(uint32_t part, const char *name, const char *text, size_t
 {
 	char temporary_name[64];
 	struct spy_file_id id;
-	bool temporary;
-	int folder, fd, error = spy_disk_allows(0, bytes);
+	int fd, error = spy_disk_allows(0, bytes);
 
 	if (error)
 		return error;
@@ -669,14 +681,8 @@ int spy_folder_replace(uint32_t part, const char *name, const char *text, size_t
 		return fd;
 	error = write_all(fd, text, bytes);
 	close(fd);
-	folder = error ? -1 : enter(part, &temporary);
-	if (folder >= 0) {
-		if (renameat(folder, temporary_name, folder, name) < 0)
-			error = -errno;
-		leave(part, folder, temporary);
-	} else if (!error) {
-		error = folder;
-	}
+	if (!error)
+		error = spy_folder_rename(part, temporary_name, name);
 	if (error)
 		spy_folder_remove(part, temporary_name, &id);
 	return error;

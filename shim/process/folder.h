@@ -46,6 +46,9 @@ int spy_folder_open(uint32_t part, const char *name, const struct spy_file_id *i
 /* Removes a name; what else has it stays. */
 void spy_folder_remove(uint32_t part, const char *name, const struct spy_file_id *id);
 
+/* Gives a file another name in the folder, in the place of what has it. 0 or -errno. */
+int spy_folder_rename(uint32_t part, const char *from, const char *to);
+
 /* Replaces the file by text, so that a reader sees the old or the new one. 0 or -errno. */
 int spy_folder_replace(uint32_t part, const char *name, const char *text, size_t bytes);
 

@@ -404,6 +404,41 @@ static void set_room(struct spy_thread *thread, size_t room)
 		atomic_fetch_sub(&spy_session->grown, before - first);
 }
 
+/* Slot 0's. Under a name that no reader looks at: a process that is killed before the part begins leaves no stream in it. */
+int spy_stream_prepare(uint32_t part)
+{
+	struct spy_thread *self = &spy_session->threads[0];
+	int fd = spy_folder_make(part, SPY_STREAM_PREPARED, &self->file.prepared), error;
+
+	if (fd < 0)
+		return fd;
+	error = spy_disk_reserve(fd, 0, first_room(self));
+	close(fd);
+	if (error)
+		spy_stream_unprepare(part);
+	return error;
+}
+
+void spy_stream_unprepare(uint32_t part)
+{
+	struct spy_stream_file *file = &spy_session->threads[0].file;
+
+	spy_folder_remove(part, SPY_STREAM_PREPARED, &file->prepared);
+	file->prepared.inode = 0;
+}
+
+/* The tail's file: the one that was prepared, or a new one. A descriptor or -errno. */
+static int make_tail(struct spy_stream_file *file, const char *name, size_t room)
+{
+	file->tail = file->prepared;
+	if (file->tail.inode) {
+		file->prepared.inode = 0;
+		return spy_folder_rename(file->part, SPY_STREAM_PREPARED, name)
+			       ?: spy_folder_open(file->part, name, &file->tail);
+	}
+	return spy_folder_has_room(room) ? spy_folder_make(file->part, name, &file->tail) : -ENOSPC;
+}
+
 /* A new file for the tail, of which nothing is kept. If there can be none, memory has to do:
  * then only a full packet is safe. */
 static int map_tail(struct spy_thread *thread)
@@ -423,8 +458,7 @@ static int map_tail(struct spy_thread *thread)
 	add_bytes(thread, room); /* each thread has as much */
 	spy_stream_tail_name(name, thread->slot);
 	spy_folder_remove(file->part, name, &file->tail);
-	file->tail.inode = 0;
-	fd = spy_folder_has_room(room) ? spy_folder_make(file->part, name, &file->tail) : -ENOSPC;
+	fd = make_tail(file, name, room);
 	if (fd < 0)
 		return fd;
 	error = back(file, fd, 0, room, 0);

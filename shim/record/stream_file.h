@@ -33,6 +33,7 @@ struct spy_stream_file {
 	uint64_t packet_calls; /* what the slot had recorded when the packet began */
 	uint64_t file_calls; /* … when the file that full packets go to did */
 	struct spy_file_id tail, full;
+	struct spy_file_id prepared; /* slot 0: the tail that the next part's folder has already */
 	uint32_t kind; /* enum spy_stream_kind */
 	_Atomic uint32_t part; /* of the recording, whose folder the tail is in (parts/parts.h) */
 	bool torn; /* the tail was truncated; what is mapped now is memory (tear.c) */
@@ -83,6 +84,13 @@ uint64_t spy_stream_first_bytes(void);
  * lock held. Returns 0, or -errno and leaves all as it was.
  */
 int spy_stream_make_room(struct spy_thread *thread);
+
+#define SPY_STREAM_PREPARED ".stream_0000_tail.new"
+
+/* The session's stream is to have room in the folder of the part that is about to begin: its tail is there. 0 or -errno. And
+ * that part does not begin: it is removed. Session lock held. */
+int spy_stream_prepare(uint32_t part);
+void spy_stream_unprepare(uint32_t part);
 
 /* Has another part of the recording begun since the tail did? Then room is made in that part. */
 bool spy_stream_is_behind(const struct spy_stream_file *file);

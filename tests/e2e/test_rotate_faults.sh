@@ -104,6 +104,9 @@ if unshare -m true 2>/dev/null; then
 		[ $status = 99 ] && without "a small file system" && break
 		expect "a disk of $size, $variables: status" $status 0
 		reported "$out" complaints
+		for trace in $(traces); do
+			compgen -G "$trace/stream_0000*" >/dev/null || fail "a disk of $size, $variables: ${trace##*/} says nothing of the process"
+		done
 		calls=$(sum messages 1) lost=$(sum messages 3)
 		[ "$lost" -gt 0 ] || [ "${variables#*KEEP}" != "$variables" ] || fail "a disk of $size: nothing was lost"
 		missing=$((calls - $(jq .summary.calls report.json) - $(losses removed)))

@@ -846,6 +846,36 @@ static void test_next_part_no_room(void **state)
 	assert_int_equal(t->page->lost, 0);
 }
 
+/* What was prepared serves when the part has begun, though the disk is full by then. */
+static void test_prepared(void **state)
+{
+	struct spy_thread *own = thread_of(0);
+	uint32_t number;
+
+	(void)state;
+	own->page = &pages[7];
+	assert_int_equal(make_room(own), 0);
+	scratch_write(path_of(".board"), "x", 1);
+	assert_int_equal(spy_folder_begin_part(2, &number), 0);
+	assert_int_equal(spy_stream_prepare(2), 0);
+	spy_stream_unprepare(2); /* that part did not begin */
+	assert_int_equal(spy_stream_prepare(2), 0);
+	assert_int_equal(spy_folder_exchange(2, number), 0);
+	assert_int_equal(size_of(SPY_STREAM_PREPARED), FIRST);
+	assert_int_equal(size_of("stream_0000_tail"), -1);
+	spy_session->part = 2;
+	floor_bytes = UINT64_MAX / 2;
+	assert_int_equal(make_room(own), 0);
+	assert_int_equal(own->file.part, 2);
+	assert_int_equal(size_of(SPY_STREAM_PREPARED), -1);
+	assert_int_equal(size_of("stream_0000_tail"), FIRST);
+	assert_true(spy_stream_is_whole(own));
+	record(own);
+	/* Of the one after that nothing was. */
+	next_part(own);
+	assert_int_equal(make_room(own), -ENOSPC);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -866,6 +896,7 @@ int main(void)
 		TEST(test_next_part_damaged),
 		TEST(test_next_part_file_gone),
 		TEST(test_next_part_no_room),
+		TEST(test_prepared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
