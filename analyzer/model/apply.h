@@ -35,6 +35,8 @@ void model_apply_range_name(struct model *model, struct process *process, const 
 /* windows.c */
 void model_apply_window(const struct record *record);
 void model_apply_part(const struct record *record);
+void model_see_board(
+	struct process *process); /* before the first record: of parts that were deleted */
 void model_end_dormant(struct process *process, uint64_t ns);
 
 #endif

@@ -25,9 +25,11 @@ void model_init(struct model *model, struct trace_set *set)
 	range_names_init(&model->range_names);
 	model->processes = xcalloc(set->n_traces, sizeof(*model->processes));
 	model->owners = xcalloc(set->n_streams, sizeof(*model->owners));
-	for (i = 0; i < set->n_traces; i++)
+	for (i = 0; i < set->n_traces; i++) {
 		model->processes[i] =
 			(struct process){.trace = set->traces[i], .first_ns = UINT64_MAX};
+		model_see_board(&model->processes[i]);
+	}
 }
 
 static void release_mps(struct mps *mps)

@@ -91,18 +91,23 @@ void model_apply_window(const struct record *record)
 	}
 }
 
-/* What is known of the ones that the recorder has deleted: the last word holds. */
-static void see_removed(struct process *process, const struct record *record)
+/* The recorder has deleted parts. The board says more of them than a record of the same number does. */
+static void see_removed(struct process *process, uint32_t parts, uint64_t calls, uint64_t cycles)
 {
-	const struct spy_rec_part *raw = &record->raw->part;
-
-	if (!raw->removed || raw->removed < process->removed_parts)
+	if (parts <= process->removed_parts)
 		return;
-	process->removed_parts = raw->removed;
-	process->removed_calls = raw->removed_calls;
-	process->removed_ns = timeline_span_ns(
-		&record->stream->trace->timeline,
-		raw->removed_until - min_u64(raw->recording_began, raw->removed_until));
+	process->removed_parts = parts;
+	process->removed_calls = calls;
+	process->removed_ns = timeline_span_ns(&process->trace->timeline, cycles);
+}
+
+void model_see_board(struct process *process)
+{
+	const struct spy_board *board = &process->trace->board.head;
+
+	if (board->removed_cycles) /* traces of before have none of it */
+		see_removed(process, board->parts_removed, board->removed_calls,
+			    board->removed_cycles);
 }
 
 static struct part_seen *part_of(struct process *process, uint32_t number)
@@ -122,7 +127,8 @@ void model_apply_part(const struct record *record)
 	struct process *process = record->thread->process;
 	const struct spy_rec_part *raw = &record->raw->part;
 
-	see_removed(process, record);
+	see_removed(process, raw->removed, raw->removed_calls,
+		    raw->removed_until - min_u64(raw->recording_began, raw->removed_until));
 	if (raw->state == SPY_PART_END) {
 		process->part_ended = raw->number;
 		process->part_ended_ns = record->ns;

@@ -65,7 +65,7 @@ static void add_part_losses(struct loss_rows *l, const struct process *process)
 	uint32_t removed = process->removed_parts;
 	struct arena *texts = &l->report->arena;
 
-	/* One that was removed last may not have been told of any more. */
+	/* In traces without it on the board one that was removed last may not have been told of any more. */
 	if (removed &&
 	    (missing.first == removed || (trace->n_parts > 1 && missing.first > removed))) {
 		add_loss(l, trace, process->removed_calls, "removed",

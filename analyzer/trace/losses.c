@@ -53,6 +53,25 @@ static void add_slot(struct losses *sum, const struct board *board, size_t slot,
 		sum->calls_missing = add_capped(sum->calls_missing, page->calls - calls);
 }
 
+/* All that is missing was deleted, and is counted: the rest of what the slots had together is here, or lost. Of each slot a
+ * record in the making when a part ended may be on either side. */
+static void add_behind_removed(struct losses *sum, const struct board *board)
+{
+	uint64_t calls = 0, lost = 0;
+	size_t i;
+
+	for (i = 0; i < board->n_slots; i++) {
+		calls = add_capped(calls, board->slots[i].calls);
+		lost = add_capped(lost, board->slots[i].lost);
+	}
+	calls -= min_u64(calls, add_capped(sum->calls, board->head.removed_calls));
+	lost -= min_u64(lost, board->head.removed_lost);
+	if (calls > board->n_slots)
+		sum->calls_missing = calls;
+	if (lost > sum->streams.discarded)
+		sum->streams.discarded = lost;
+}
+
 /* Slots that may have lost something: those behind have neither streams nor pages. */
 static size_t count_slots(const struct trace *trace)
 {
@@ -76,6 +95,8 @@ struct losses losses_sum(const struct trace *trace)
 
 		add_slot(&sum, &trace->board, i, has ? &trace->streams[n++]->reader : NULL, gaps);
 	}
+	if (gaps && trace_parts_are_told(trace))
+		add_behind_removed(&sum, &trace->board);
 	return sum;
 }
 

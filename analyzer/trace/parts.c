@@ -170,6 +170,14 @@ struct parts_missing trace_parts_missing(const struct trace *trace)
 	return missing;
 }
 
+bool trace_parts_are_told(const struct trace *trace)
+{
+	const struct spy_board *board = &trace->board.head;
+	struct parts_missing missing = trace_parts_missing(trace);
+
+	return board->removed_cycles && missing.first == board->parts_removed && !missing.between;
+}
+
 void trace_parts_release(struct trace *trace)
 {
 	size_t i;

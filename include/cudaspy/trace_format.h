@@ -986,6 +986,11 @@ struct spy_board {
 	uint32_t parts_removed; /* the oldest ones, deleted by the recorder */
 	uint32_t rotated; /* the last request of SPY_WANTED_ROTATE that has been followed … */
 	uint32_t rotate_error; /* … and what came of it: 0, or an error number */
+	/* Of the parts that were deleted (0 in traces of before): records of calls in them, records that were lost meanwhile,
+	 * and how long they lasted together */
+	uint64_t removed_calls;
+	uint64_t removed_lost;
+	uint64_t removed_cycles;
 };
 
 enum spy_wanted {

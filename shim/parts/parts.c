@@ -105,7 +105,7 @@ static struct spy_rec_part describe(enum spy_part_state state, uint32_t number)
 				     .number = number,
 				     .since = spy_parts_begun_at(number),
 				     .removed = removed,
-				     .removed_calls = removed ? last->calls_so_far : 0,
+				     .removed_calls = removed ? last->so_far.calls : 0,
 				     .removed_until = removed ? last->end : 0,
 				     .recording_began = spy_session->begun.clock};
 }
@@ -157,29 +157,32 @@ void spy_parts_tell_removed(void)
 __attribute__((no_sanitize("thread"))) static void note_cut(struct spy_thread *thread,
 							    uint32_t number)
 {
-	if (!thread->page || !thread->file.packet || atomic_load(&thread->file.part) < number)
+	const struct spy_stream_file *file = &thread->file;
+
+	if (!thread->page || !file->packet || atomic_load(&file->part) < number)
 		return;
-	if (atomic_load(&thread->file.part) > number) { /* it has moved on right now */
-		thread->cut.calls = thread->page->calls;
-		return;
-	}
-	thread->cut.seq = thread->file.seq;
+	thread->cut.seq = file->seq;
 	thread->cut.head = thread->head;
-	thread->cut.calls = thread->page->calls;
-	atomic_store(&thread->cut.part, number);
+	thread->cut.so_far = (struct spy_tally){thread->page->calls, thread->page->lost};
+	if (atomic_load(&file->began_in) > number) /* it has moved on meanwhile */
+		thread->cut.so_far = file->began;
+	else
+		atomic_store(&thread->cut.part, number);
 }
 
-/* Records of calls in all parts so far: of each slot up to its last cut. */
-static uint64_t count_calls(void)
+/* In all parts so far: of each slot up to its last cut. */
+static struct spy_tally sum_cuts(void)
 {
-	uint64_t calls = 0;
+	struct spy_tally sum = {0};
 
-	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++)
-		calls += spy_session->threads[slot].cut.calls;
-	return calls;
+	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++) {
+		sum.calls += spy_session->threads[slot].cut.so_far.calls;
+		sum.lost += spy_session->threads[slot].cut.so_far.lost;
+	}
+	return sum;
 }
 
-static void finish(uint32_t number, uint32_t suffix, uint64_t calls, uint64_t now)
+static void finish(uint32_t number, uint32_t suffix, struct spy_tally so_far, uint64_t now)
 {
 	struct spy_part *part = &parts()->finished[number % SPY_PARTS_MOST];
 	uint64_t bytes = bytes_of_part();
@@ -188,7 +191,7 @@ static void finish(uint32_t number, uint32_t suffix, uint64_t calls, uint64_t no
 				  .suffix = suffix,
 				  .folder = spy_folder_id(number),
 				  .bytes = bytes,
-				  .calls_so_far = calls,
+				  .so_far = so_far,
 				  .end = now};
 	atomic_fetch_add(&parts()->finished_bytes, bytes);
 	atomic_fetch_add(&spy_session->used, FILES_BYTES); /* of the next one */
@@ -200,7 +203,8 @@ static uint64_t turn(uint32_t number, uint32_t suffix)
 {
 	struct spy_rec_part end = describe(SPY_PART_END, number), *last;
 	uint64_t lost = __atomic_exchange_n(&spy_session->board->lost, 0, __ATOMIC_RELAXED);
-	uint64_t now, calls;
+	struct spy_tally so_far;
+	uint64_t now;
 
 	parts()->lost += lost;
 	last = spy_session_put(&end, sizeof(end));
@@ -215,12 +219,12 @@ static uint64_t turn(uint32_t number, uint32_t suffix)
 	}
 	for (size_t i = 0; i < SPY_NONCUDA_THREADS; i++)
 		__atomic_store_n(&spy_session->noncuda_threads[i], 0, __ATOMIC_RELAXED);
-	calls = count_calls();
+	so_far = sum_cuts();
 	/* There are fewer, where records of earlier parts were found to be lost. */
-	if (last && calls > parts()->calls)
-		last->calls = calls - parts()->calls;
-	finish(number, suffix, calls, now);
-	parts()->calls = calls;
+	if (last && so_far.calls > parts()->calls)
+		last->calls = so_far.calls - parts()->calls;
+	finish(number, suffix, so_far, now);
+	parts()->calls = so_far.calls;
 	parts()->windows = spy_board_see(spy_session->board->windows);
 	/* All of slot 0 stays: it moves on now, and tells what the part begins with. */
 	spy_session_turn();
@@ -395,10 +399,40 @@ void spy_parts_begin(void)
 	spy_session->board->part = 1;
 }
 
-void spy_parts_end(void)
+static void take(_Atomic bool *busy)
 {
 	const struct timespec a_moment = {.tv_nsec = 100000};
 
-	for (int i = 0; i < 500 && atomic_exchange(&parts()->busy, true); i++)
+	for (int i = 0; i < 500 && atomic_exchange(busy, true); i++)
 		spy_syscall(SYS_nanosleep, &a_moment, NULL);
+}
+
+void spy_parts_end(void)
+{
+	take(&parts()->busy);
+	take(&parts()->removing);
+}
+
+/*
+ * What a thread has written since its part ended, and has not taken along to another one, is deleted with that part. If it
+ * found no room in the others, that is lost; else it made no call since, and what there is was part of those deleted.
+ */
+__attribute__((no_sanitize("thread"))) static void count_stranded(struct spy_thread *thread)
+{
+	uint64_t calls = thread->page->calls, written = calls - thread->cut.so_far.calls;
+
+	if (!spy_stream_is_deleted(&thread->file) || calls <= thread->cut.so_far.calls)
+		return;
+	if (!thread->retry_at) {
+		spy_session->board->removed_calls += written;
+		return;
+	}
+	__atomic_store_n(&thread->page->calls, calls - written, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&thread->page->lost, written, __ATOMIC_RELAXED);
+}
+
+void spy_parts_count_stranded(void)
+{
+	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++)
+		count_stranded(&spy_session->threads[slot]);
 }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "process/folder.h"
+#include "record/stream_file.h"
 
 #define SPY_PARTS_MOST 16384 /* finished ones that are known, and so can be deleted */
 
@@ -22,7 +23,7 @@ struct spy_part {
 	uint32_t suffix; /* of the folder's name, where another one had it; 0: none */
 	struct spy_file_id folder;
 	_Atomic uint64_t bytes; /* on the disk */
-	uint64_t calls_so_far; /* records of them, in this part and all before */
+	struct spy_tally so_far; /* of all slots, in this part and all before */
 	uint64_t end; /* cycles */
 };
 
@@ -54,8 +55,11 @@ struct spy_parts {
 /* A session has begun: its first part. */
 void spy_parts_begin(void);
 
-/* It ends: no part does any more. */
+/* It ends: no part does any more, nor is any deleted. */
 void spy_parts_end(void);
+
+/* And no thread moves on to another part any more: counts what is in files of deleted parts for good. */
+void spy_parts_count_stranded(void);
 
 /* A thread begins to work in the folder of the part that is being written, which it returns; and has done so. */
 uint32_t spy_parts_enter(void);
@@ -76,7 +80,10 @@ int spy_parts_rotate(void);
 /* So many bytes of a finished part are not needed any more. */
 void spy_parts_shrink(uint32_t part, uint64_t bytes);
 
-/* retire.c: there is more on the disk: deletes old parts as far as there is a bound; a few files at a time. */
+/* retire.c: has that part been deleted, or is that going on? */
+bool spy_parts_are_deleted(uint32_t part);
+
+/* There is more on the disk: deletes old parts as far as there is a bound; a few files at a time. */
 void spy_parts_bound(void);
 
 /* The same for what is too old. */

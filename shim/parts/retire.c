@@ -157,6 +157,17 @@ static int open_part(int above, const struct spy_part *part, const char *name)
 	return -1;
 }
 
+/* The board is there whatever room there is on the disk for the session's stream. */
+static void show_removed(const struct spy_part *part)
+{
+	struct spy_board *board = spy_session->board;
+
+	spy_board_show(board->removed_calls, part->so_far.calls);
+	spy_board_show(board->removed_lost, part->so_far.lost);
+	spy_board_show(board->removed_cycles, part->end - spy_session->begun.clock);
+	spy_board_show(board->parts_removed, part->number);
+}
+
 /* It is out of the recording from here on. */
 static void condemn(int above, struct spy_part *part)
 {
@@ -175,7 +186,12 @@ static void condemn(int above, struct spy_part *part)
 	p->going_bytes = atomic_exchange(&part->bytes, 0);
 	atomic_store(&p->removed, part->number);
 	atomic_store(&p->oldest, part->number + 1);
-	spy_board_show(spy_session->board->parts_removed, part->number);
+	show_removed(part);
+}
+
+bool spy_parts_are_deleted(uint32_t part)
+{
+	return part <= atomic_load(&parts()->removed);
 }
 
 /* Goes on with the part that is being deleted. True: that is done. */

@@ -332,7 +332,8 @@ static void count_unbacked_page(const struct spy_thread *thread)
 		return;
 	for (size_t i = 0; i < SPY_BOARD_COUNTERS; i++)
 		lost += __atomic_exchange_n(&thread->page->counts[i], 0, __ATOMIC_RELAXED);
-	if (!thread->packet) /* a packet has the number of lost calls */
+	/* A packet has the number of lost calls. */
+	if (!thread->packet || spy_stream_is_deleted(&thread->file))
 		lost += __atomic_exchange_n(&thread->page->lost, 0, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&spy_session->board->lost, lost, __ATOMIC_RELAXED);
 }
@@ -430,6 +431,7 @@ static void end_on_own_stack(void *data)
 	spy_ranges_count();
 	wait_for_stores();
 	spy_tear_mend(NULL);
+	spy_parts_count_stranded();
 	spy_session->board->ended = 1;
 	close_with_a_line();
 	spy_tear_mend(NULL);

@@ -65,10 +65,12 @@ static size_t content_of(const struct spy_thread *thread)
 	return (size_t)(thread->head - base_of(&thread->file));
 }
 
-/* Records of calls of the slot; 0 of slot 0. */
-static uint64_t calls_of(const struct spy_thread *thread)
+/* Slot 0 has none. */
+static struct spy_tally tally(const struct spy_thread *thread)
 {
-	return thread->page ? thread->page->calls : 0;
+	const struct spy_slot_page *page = thread->page;
+
+	return page ? (struct spy_tally){page->calls, page->lost} : (struct spy_tally){0};
 }
 
 uint8_t *spy_stream_limit(const struct spy_stream_file *file)
@@ -182,7 +184,7 @@ static bool claim(struct spy_thread *thread, size_t bytes)
 /* Calls that had been recorded, and are deleted. */
 static void count_lost(struct spy_thread *thread, uint64_t since)
 {
-	uint64_t calls = calls_of(thread);
+	uint64_t calls = tally(thread).calls;
 	uint64_t lost = calls > since ? calls - since : 0;
 
 	if (thread->page) {
@@ -223,12 +225,12 @@ static bool is_damaged(const struct spy_thread *thread)
 static void leave_file(struct spy_thread *thread)
 {
 	struct spy_stream_file *file = &thread->file;
-	uint64_t calls = calls_of(thread);
+	uint64_t calls = tally(thread).calls;
 	uint64_t in_packet = calls > file->packet_calls ? calls - file->packet_calls : 0;
 
-	count_lost(thread, file->file_calls + in_packet);
+	count_lost(thread, file->began.calls + in_packet);
 	atomic_store(&spy_session->damaged, true);
-	file->packet_calls = file->file_calls;
+	file->packet_calls = file->began.calls;
 	file->full.inode = 0;
 	file->file_bytes = 0;
 	file->file_number = file->seq; /* of the packet that is stored now, + 1 */
@@ -558,7 +560,7 @@ static void begin_packet(struct spy_thread *thread)
 	packet->overhead = 0;
 	packet->tid = thread->tid;
 	packet->kind = file->kind;
-	file->packet_calls = calls_of(thread);
+	file->packet_calls = tally(thread).calls;
 	thread->head = (uint8_t *)(packet + 1);
 }
 
@@ -569,27 +571,48 @@ bool spy_stream_is_behind(const struct spy_stream_file *file)
 	return file->packet && atomic_load(&file->part) != atomic_load(&spy_session->part);
 }
 
-/* Its files are closed as they are. calls: up to its end. */
-static void leave_part(struct spy_stream_file *file, uint64_t calls)
+bool spy_stream_is_deleted(const struct spy_stream_file *file)
+{
+	return file->packet && spy_parts_are_deleted(atomic_load(&file->part));
+}
+
+/* Its files are closed as they are. */
+static void leave_part(struct spy_stream_file *file)
 {
 	file->full.inode = 0;
 	file->file_bytes = file->file_number = 0;
-	file->file_calls = file->packet_calls = calls;
+	file->packet_calls = file->began.calls;
 	file->stored_bytes = 0;
 	file->discarded = 0;
 }
 
-/* The first record of the next part; the head, if there is none or it is unknown. */
-static uint8_t *cut_of(const struct spy_thread *thread, uint32_t part)
+/* Whoever ends the part before counts what is in it by this, if the slot has gone on already (parts.c). */
+static void come_to(struct spy_stream_file *file, uint32_t part, struct spy_tally so_far)
+{
+	file->began = so_far;
+	atomic_store(&file->began_in, part);
+}
+
+/* Up to where the part goes: to the head, if its owner comes here before the cut is noted, or that is unknown. */
+static struct spy_cut cut_of(const struct spy_thread *thread, uint32_t part)
 {
 	const struct spy_cut *cut = &thread->cut;
 
-	if (atomic_load(&cut->part) != part)
-		return thread->head; /* it comes here before the cut is noted */
-	if (cut->seq == thread->file.seq && cut->head > base_of(&thread->file) &&
-	    cut->head <= thread->head)
-		return cut->head;
-	return thread->head;
+	if (atomic_load(&cut->part) == part && cut->seq == thread->file.seq &&
+	    cut->head > base_of(&thread->file) && cut->head <= thread->head)
+		return *cut;
+	return (struct spy_cut){.head = thread->head, .so_far = tally(thread)};
+}
+
+/* Nothing of a damaged tail goes on. */
+static struct spy_cut cut_of_damaged(const struct spy_thread *thread)
+{
+	struct spy_tally so_far = tally(thread);
+	uint64_t kept = thread->file.packet_calls;
+
+	if (so_far.calls > kept)
+		so_far = (struct spy_tally){kept, so_far.lost + so_far.calls - kept};
+	return (struct spy_cut){.head = thread->head, .so_far = so_far};
 }
 
 /* What a tail was, whose owner moves on. */
@@ -599,7 +622,8 @@ struct left {
 	struct spy_file_id tail;
 	size_t room, content;
 	uint64_t calls; /* when the packet began */
-	uint32_t part;
+	struct spy_tally began;
+	uint32_t part, began_in;
 };
 
 /* What was counted in the part belongs there, as far as there is room. */
@@ -681,6 +705,7 @@ static void stay(struct spy_thread *thread, const struct left *left, bool torn)
 	file->torn = torn;
 	file->part = left->part;
 	file->packet_calls = left->calls;
+	come_to(file, left->began_in, left->began);
 	set_room(thread, left->room);
 	thread->packet = shown;
 	thread->head = left->head;
@@ -699,13 +724,18 @@ static int move_on(struct spy_thread *thread, uint32_t part)
 			    .tail = file->tail,
 			    .room = file->room,
 			    .calls = file->packet_calls,
+			    .began = file->began,
+			    .began_in = file->began_in,
 			    .part = file->part};
 	bool damaged = is_damaged(thread), torn = file->torn;
-	const uint8_t *from = damaged ? left.head : cut_of(thread, left.part);
+	struct spy_cut cut = damaged ? cut_of_damaged(thread) : cut_of(thread, left.part);
+	const uint8_t *from = cut.head;
 	size_t bytes = (size_t)(left.head - from);
 	uint64_t last = left.packet->time_end, time = last;
-	int error = begin_in(thread, part, bytes);
+	int error;
 
+	come_to(file, part, cut.so_far);
+	error = begin_in(thread, part, bytes);
 	if (error) {
 		stay(thread, &left, torn);
 		return error;
@@ -714,7 +744,7 @@ static int move_on(struct spy_thread *thread, uint32_t part)
 		count_lost(thread, left.calls);
 		atomic_store(&spy_session->damaged, true);
 	}
-	leave_part(file, bytes ? thread->cut.calls : calls_of(thread));
+	leave_part(file);
 	file->oldest = file->seq - !!thread->slot;
 	file->packet->discarded = 0;
 	file->packet->time_begin = spy_parts_begun_at(part);
@@ -756,8 +786,10 @@ static int first_packet(struct spy_thread *thread, uint32_t part)
 	struct spy_stream_file *file = &thread->file;
 	int error;
 
-	if (file->part != part)
-		leave_part(file, calls_of(thread));
+	if (file->part != part) {
+		come_to(file, part, tally(thread));
+		leave_part(file);
+	}
 	file->part = part;
 	error = map_tail(thread);
 	if (error) {

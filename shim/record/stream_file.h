@@ -20,6 +20,11 @@
 
 struct spy_thread;
 
+/* Of a slot since it was first used: records of calls, and lost ones. */
+struct spy_tally {
+	uint64_t calls, lost;
+};
+
 struct spy_stream_file {
 	struct spy_packet *packet; /* the tail, mapped; NULL before the first one */
 	/* bytes of it that lie in the file; behind them is memory of this process alone */
@@ -31,7 +36,8 @@ struct spy_stream_file {
 	_Atomic uint64_t stored_bytes; /* with a size bound: of full packets that are there */
 	uint64_t discarded; /* records lost so far */
 	uint64_t packet_calls; /* what the slot had recorded when the packet began */
-	uint64_t file_calls; /* … when the file that full packets go to did */
+	struct spy_tally began; /* … when the slot came to the part of the recording … */
+	_Atomic uint32_t began_in; /* … with this number; set last */
 	struct spy_file_id tail, full;
 	struct spy_file_id prepared; /* slot 0: the tail that the next part's folder has already */
 	uint32_t kind; /* enum spy_stream_kind */
@@ -47,7 +53,7 @@ struct spy_cut {
 	_Atomic uint32_t part; /* 0: none; set last */
 	uint64_t seq; /* of the next packet */
 	uint8_t *head;
-	uint64_t calls; /* records of them up to there, since the slot was first used */
+	struct spy_tally so_far;
 };
 
 /*
@@ -94,6 +100,9 @@ void spy_stream_unprepare(uint32_t part);
 
 /* Has another part of the recording begun since the tail did? Then room is made in that part. */
 bool spy_stream_is_behind(const struct spy_stream_file *file);
+
+/* Has the part been deleted that the tail is in? */
+bool spy_stream_is_deleted(const struct spy_stream_file *file);
 
 /* The thread ends: where its tail is too much for the size bound, it is stored and given up.
  * Session lock not held. */

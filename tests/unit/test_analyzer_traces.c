@@ -239,6 +239,51 @@ static void test_records_lost(void **state)
 	assert_int_equal(losses_records(&sum, &l->trace), NUMBER_MOST);
 }
 
+/* The recorder has deleted the first parts: what all slots had together, less what these had, is here or lost. */
+static void test_parts_removed(void **state)
+{
+	struct losing *l = losing();
+	struct trace_part parts[2] = {{.number = 4}, {.number = 5}};
+	struct spy_board *board = &l->trace.board.head;
+	struct losses sum;
+
+	(void)state;
+	l->trace.parts = parts;
+	l->trace.n_parts = 2;
+	l->streams[1].reader.losses.discarded = 2;
+	l->pages[1].calls = 1000;
+	l->pages[1].lost = 50;
+	l->pages[3].lost = 9;
+	sum = losses_sum(&l->trace); /* nobody says what they had */
+	assert_int_equal(sum.calls_missing, 0);
+	assert_int_equal(sum.streams.discarded, 2);
+	board->parts_removed = 3;
+	board->removed_cycles = 1;
+	board->removed_calls = 990;
+	board->removed_lost = 40;
+	sum = losses_sum(&l->trace);
+	assert_int_equal(sum.calls_missing, 0);
+	assert_int_equal(sum.streams.discarded, 19);
+	l->streams[2].reader.losses.discarded = 30; /* the packets say more */
+	board->removed_calls = 986; /* one of each slot */
+	sum = losses_sum(&l->trace);
+	assert_int_equal(sum.calls_missing, 0);
+	assert_int_equal(sum.streams.discarded, 32);
+	board->removed_calls = 985;
+	sum = losses_sum(&l->trace);
+	assert_int_equal(sum.calls_missing, 5);
+	board->parts_removed = 2; /* somebody else has removed one */
+	assert_int_equal(losses_sum(&l->trace).calls_missing, 0);
+	board->parts_removed = 3;
+	parts[1].number = 6;
+	assert_int_equal(losses_sum(&l->trace).calls_missing, 0);
+	parts[1].number = 5;
+	board->removed_calls = board->removed_lost = UINT64_MAX;
+	sum = losses_sum(&l->trace);
+	assert_int_equal(sum.calls_missing, 0);
+	assert_int_equal(sum.streams.discarded, 32);
+}
+
 /* Is the stream of that slot missing, when it has no packet? */
 static uint64_t missing(struct losing *l, size_t slot)
 {
@@ -320,6 +365,7 @@ int main(void)
 		cmocka_unit_test(test_directories),     cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_nothing_lost),    cmocka_unit_test(test_records_lost),
 		cmocka_unit_test(test_missing_streams), cmocka_unit_test(test_all_lost),
+		cmocka_unit_test(test_parts_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

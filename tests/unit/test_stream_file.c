@@ -86,6 +86,13 @@ void spy_parts_shrink(uint32_t part, uint64_t bytes)
 	shrunk_bytes = bytes;
 }
 
+static uint32_t deleted; /* parts up to this one */
+
+bool spy_parts_are_deleted(uint32_t part)
+{
+	return part <= deleted;
+}
+
 static int n_open;
 
 /* Descriptors of this process. */
@@ -110,7 +117,7 @@ static int begin(void **state)
 	memset(spy_session->uuid, 0xab, sizeof(spy_session->uuid));
 	spy_session->slots = 4;
 	spy_session->part = 1;
-	keep = floor_bytes = 0;
+	keep = floor_bytes = deleted = 0;
 	dir = scratch_make();
 	assert_int_equal(
 		spy_folder_create(spy_session->directory, sizeof(spy_session->directory), dir, 7),
@@ -726,7 +733,7 @@ static void end_part(struct spy_thread *t)
 {
 	t->cut.seq = t->file.seq;
 	t->cut.head = t->head;
-	t->cut.calls = t->page->calls;
+	t->cut.so_far = (struct spy_tally){t->page->calls, t->page->lost};
 	t->cut.part = spy_session->part;
 }
 
@@ -767,6 +774,8 @@ static void test_next_part(void **state)
 	assert_int_equal(t->packet->content_bits, (sizeof(struct spy_packet) + 3 * RECORD) * 8);
 	assert_int_equal(*(uint64_t *)(t->packet + 1), calls + 1);
 	assert_int_equal(t->file.packet_calls, calls);
+	assert_int_equal(t->file.began_in, 2);
+	assert_int_equal(t->file.began.calls, calls);
 	assert_int_equal(t->page->calls, calls + 3);
 	assert_int_equal(t->page->lost, 0);
 	assert_int_equal(shrunk_part, 1);
@@ -776,6 +785,31 @@ static void test_next_part(void **state)
 	fill(t);
 	assert_int_equal(make_room(t), 0);
 	assert_int_equal(t->page->calls, calls);
+}
+
+/* The slot goes on before it is noted how far it was: it knows that itself. */
+static void test_next_part_early(void **state)
+{
+	struct spy_thread *t = thread_of(1);
+	uint64_t calls;
+
+	(void)state;
+	assert_int_equal(make_room(t), 0);
+	assert_int_equal(t->file.began_in, 1);
+	calls = fill(t);
+	t->page->lost = 5;
+	begin_part();
+	assert_int_equal(make_room(t), 0);
+	assert_int_equal(t->packet->content_bits, sizeof(struct spy_packet) * 8);
+	fill(t);
+	assert_int_equal(t->file.began_in, 2);
+	assert_int_equal(t->file.began.calls, calls);
+	assert_int_equal(t->file.began.lost, 5);
+	deleted = 1;
+	assert_false(spy_stream_is_deleted(&t->file));
+	deleted = 2;
+	assert_true(spy_stream_is_deleted(&t->file));
+	assert_false(spy_stream_is_deleted(&thread_of(2)->file));
 }
 
 /* A damaged tail takes nothing along: all of it is lost, and counted. */
@@ -797,6 +831,8 @@ static void test_next_part_damaged(void **state)
 	assert_int_equal(t->page->lost, calls + 1);
 	assert_int_equal(t->page->calls, kept);
 	assert_int_equal(t->file.packet_calls, kept);
+	assert_int_equal(t->file.began.calls, kept);
+	assert_int_equal(t->file.began.lost, calls + 1);
 	assert_true(spy_session->damaged);
 }
 
@@ -839,6 +875,8 @@ static void test_next_part_no_room(void **state)
 	assert_ptr_equal(t->file.packet, packet);
 	assert_int_equal(t->file.packet_calls, calls);
 	assert_int_equal(t->file.part, 1);
+	assert_int_equal(t->file.began_in, 1);
+	assert_int_equal(t->file.began.calls, 0);
 	record(t);
 	floor_bytes = 0;
 	assert_int_equal(make_room(t), 0);
@@ -893,6 +931,7 @@ int main(void)
 		TEST(test_richest),
 		TEST(test_end),
 		TEST(test_next_part),
+		TEST(test_next_part_early),
 		TEST(test_next_part_damaged),
 		TEST(test_next_part_file_gone),
 		TEST(test_next_part_no_room),
