@@ -626,7 +626,7 @@ struct left {
 	uint32_t part, began_in;
 };
 
-/* What was counted in the part belongs there, as far as there is room. */
+/* What was counted in the part belongs there, as far as there is room, and the part is there. */
 static size_t append_counts(struct spy_thread *thread, const struct left *left, uint64_t time)
 {
 	const uint16_t *fn = spy_session->board->counter_fn;
@@ -756,7 +756,8 @@ static int move_on(struct spy_thread *thread, uint32_t part)
 		file->packet->time_begin = time;
 	left.content = (size_t)(from - (const uint8_t *)left.packet);
 	if (!damaged) {
-		if (thread->page && file->kind == SPY_STREAM_CALLS)
+		if (thread->page && file->kind == SPY_STREAM_CALLS &&
+		    !spy_parts_are_deleted(left.part))
 			left.content = append_counts(thread, &left, time);
 		spy_packet_publish(left.packet, time, left.content * 8);
 	}

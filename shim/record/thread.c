@@ -155,7 +155,7 @@ void spy_thread_flush_counts(struct spy_thread *thread)
 		if (!page->counts[i])
 			continue;
 		record = spy_thread_append(thread, SPY_EV_COUNT, sizeof(*record));
-		if (!record)
+		if (!record || spy_stream_is_deleted(&thread->file))
 			return; /* they stay on the board */
 		record->fn = spy_board_see(fn[i]);
 		record->tid = thread->tid;

@@ -787,6 +787,43 @@ static void test_next_part(void **state)
 	assert_int_equal(t->page->calls, calls);
 }
 
+/* Calls that are only counted go into the part that ends, unless that has been deleted already. */
+static void test_next_part_counts(void **state)
+{
+	static struct spy_board board;
+	struct spy_thread *t = thread_of(1);
+	const struct spy_rec_count *record;
+	struct spy_packet *packet;
+	char *text;
+	size_t size;
+
+	(void)state;
+	spy_session->board = &board;
+	board.counter_fn[3] = 44;
+	assert_int_equal(make_room(t), 0);
+	fill(t);
+	t->page->counts[3] = 7;
+	end_part(t);
+	text = spy_session->directory + strlen(spy_session->directory) - strlen(".cudaspy");
+	begin_part();
+	assert_int_equal(make_room(t), 0);
+	assert_int_equal(t->page->counts[3], 0);
+	memcpy(text, ".0001.cudaspy", sizeof(".0001.cudaspy"));
+	packet = (struct spy_packet *)scratch_read(path_of("stream_0001_tail"), &size);
+	memcpy(text, ".cudaspy", sizeof(".cudaspy"));
+	record =
+		(const struct spy_rec_count *)((const char *)packet + packet->content_bits / 8) - 1;
+	assert_int_equal(record->head.event, SPY_EV_COUNT);
+	assert_int_equal(record->fn, 44);
+	assert_int_equal(record->count, 7);
+	free(packet);
+	t->page->counts[3] = 9;
+	next_part(t);
+	deleted = 2;
+	assert_int_equal(make_room(t), 0);
+	assert_int_equal(t->page->counts[3], 9);
+}
+
 /* The slot goes on before it is noted how far it was: it knows that itself. */
 static void test_next_part_early(void **state)
 {
@@ -931,6 +968,7 @@ int main(void)
 		TEST(test_richest),
 		TEST(test_end),
 		TEST(test_next_part),
+		TEST(test_next_part_counts),
 		TEST(test_next_part_early),
 		TEST(test_next_part_damaged),
 		TEST(test_next_part_file_gone),
