@@ -199,7 +199,7 @@ static int by_lost(const void *a, const void *b)
 
 	if (x->lost_ns != y->lost_ns)
 		return x->lost_ns < y->lost_ns ? 1 : -1;
-	return x->serial < y->serial ? -1 : x->serial > y->serial;
+	return moment_compare(&x->at, &y->at);
 }
 
 /* The same thread in the same function, for the same reason. */
