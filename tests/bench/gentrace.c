@@ -656,7 +656,238 @@ static void work_everywhere(struct tw_trace *w, uint64_t records, uint64_t n, ui
 	work_as_rank(w, records, n, i);
 }
 
-/* In folders below; each has a GPU of its own. */
+/* ---- processes that share a GPU --------------------------------------------------------------- */
+
+#define SHARED_LOCK 0x7f0000002000
+
+/* One of several processes, and one of its two threads, which has the turn. */
+struct sharing {
+	struct tw_trace *w;
+	uint64_t process, time;
+	unsigned int slot;
+	uint8_t device; /* 0: the one that all share; 1: one of its own */
+};
+
+static uint32_t tid_of(const struct sharing *s, unsigned int slot)
+{
+	return (uint32_t)(1000 + 2 * s->process + slot);
+}
+
+static void tell_gpu(struct sharing *s, uint16_t device, uint64_t number)
+{
+	struct spy_rec_gpu gpu = {.head = {s->time, SPY_EV_GPU},
+				  .device = device,
+				  .cc_major = 9,
+				  .bytes = 80ull << 30};
+	char uuid[64];
+
+	snprintf(uuid, sizeof(uuid), "GPU-%08llx-89ab-cdef-0123-456789abcdef",
+		 (unsigned long long)number);
+	tw_record_text(s->w, 0, &gpu, sizeof(gpu), 3,
+		       (const char *const[]){"a GPU", uuid, "0000:01:00.0"});
+}
+
+/* It is a client of MPS, as the others are. */
+static void tell_mps(struct sharing *s)
+{
+	struct spy_rec_mps mps = {.head = {s->time, SPY_EV_MPS},
+				  .initialised = 1,
+				  .uid = 1000,
+				  .daemon = 40,
+				  .server = 50,
+				  .server_uid = 1000};
+	struct spy_rec_share share = {
+		.head = {s->time, SPY_EV_SHARE}, .client = SPY_CLIENT_YES, .multiprocessors = 132};
+
+	tw_record_text(s->w, 0, &mps, offsetof(struct spy_rec_mps, text), 4,
+		       (const char *const[]){"/tmp/nvidia-mps", "", "", ""});
+	tw_record(s->w, 0, &share, sizeof(share));
+}
+
+static void name_range(struct sharing *s, uint32_t number, const char *name)
+{
+	struct spy_rec_range_name r = {.head = {s->time, SPY_EV_RANGE_NAME}, .name = number};
+
+	tw_record_text(s->w, 0, &r, sizeof(r), 3, (const char *const[]){"", name, ""});
+}
+
+static void range(struct sharing *s, enum spy_range_what what, uint32_t name)
+{
+	struct spy_rec_range r = {
+		.time = s->time += 50, .event = SPY_EV_RANGE, .what = (uint8_t)what, .name = name};
+
+	tw_record(s->w, s->slot, &r, sizeof(r));
+}
+
+/* Between two calls. holder: a slot of the process; 0: nobody. */
+static void wait_outside(struct sharing *s, uint64_t ns, enum spy_wait_kind kind,
+			 unsigned int holder)
+{
+	struct spy_rec_outside r = {.time = s->time += ns,
+				    .event = SPY_EV_OUTSIDE,
+				    .kind = (uint8_t)kind,
+				    .count = 1,
+				    .duration = ns - ns / 8,
+				    .span = ns,
+				    .caller = 0x409000 + kind * 64,
+				    .object = holder ? SHARED_LOCK : 0,
+				    .holder = holder ? tid_of(s, holder) : 0};
+	struct spy_rec_stack stack = {
+		.time = s->time, .event = SPY_EV_STACK, .count = 2, .frames = {r.caller, 0x40a000}};
+
+	if (!random_below(6))
+		tw_record(s->w, s->slot, &stack, sizeof(stack));
+	tw_record(s->w, s->slot, &r, sizeof(r));
+}
+
+/* The scheduler's account of the time before the call that is about to begin. */
+static void account_for_gap(struct sharing *s, uint64_t ns)
+{
+	struct spy_rec_sched r = {.time = s->time += ns,
+				  .event = SPY_EV_GAP,
+				  .window = ns + 9000,
+				  .not_running_ns = ns / 4,
+				  .running_ns = ns / 3};
+
+	tw_record(s->w, s->slot, &r, sizeof(r));
+}
+
+static void call(struct sharing *s, enum spy_fn fn, uint64_t duration)
+{
+	op(s->w, s->slot, s->time += duration, duration,
+	   &(struct spy_rec_op){.head.fn = (uint16_t)fn,
+				.head.device = s->device,
+				.caller = 0x40b000 + fn * 16,
+				.stream = 0x5000});
+}
+
+static void submit(struct sharing *s, unsigned int slot, uint64_t duration)
+{
+	struct spy_rec_launch r = {.caller = 0x40d000 + random_below(16) * 64,
+				   .kernel_lo = (uint16_t)(1 + random_below(8)),
+				   .stream = 0x5000 + slot};
+
+	r.head = head(s->time, SPY_EV_LAUNCH, SPY_FN_cudaLaunchKernel, duration);
+	r.head.device = s->device;
+	tw_record(s->w, slot, &r, sizeof(r));
+}
+
+/* The GPU has nothing of the process's to do meanwhile. */
+static void do_something_else(struct sharing *s)
+{
+	uint64_t ns = 1000 + random_below(400000), i;
+
+	switch (random_below(6)) {
+	case 0:
+		wait_outside(s, ns, SPY_WAIT_SLEEP, 0);
+		break;
+	case 1:
+		wait_outside(s, ns, SPY_WAIT_MUTEX, 3 - s->slot);
+		break;
+	case 2:
+		wait_outside(s, ns / 2, SPY_WAIT_CONDITION, 3 - s->slot);
+		s->time += ns / 4;
+		wait_outside(s, ns / 4, SPY_WAIT_JOIN, 3 - s->slot);
+		break;
+	case 3:
+		account_for_gap(s, ns);
+		break;
+	case 4:
+		for (i = random_below(12); i; i--)
+			call(s, SPY_FN_cudaEventQuery, 400 + random_below(900));
+		break;
+	default:
+		s->time += ns;
+	}
+	if (!random_below(5))
+		call(s, SPY_FN_cudaMalloc, 2000 + random_below(90000));
+}
+
+/* Recording is dormant for a while. */
+static void window(struct sharing *s, enum spy_window_state state, uint32_t number, uint64_t since)
+{
+	struct spy_rec_window r = {.head = {s->time, SPY_EV_WINDOW},
+				   .state = (uint16_t)state,
+				   .number = number,
+				   .since = since,
+				   .text = "as generated"};
+
+	tw_record(s->w, 0, &r, sizeof(r));
+}
+
+/* One of the other thread's, which began when the GPU had nothing to do, maybe: a launch, or one that waits for all work. */
+static void end_long_call(struct sharing *s)
+{
+	uint64_t duration = 20000 + 500 * random_below(400);
+
+	s->time += 500;
+	if (random_below(2))
+		submit(s, 3 - s->slot, duration);
+	else
+		op(s->w, 3 - s->slot, s->time, duration,
+		   &(struct spy_rec_op){.head.fn = SPY_FN_cudaFree,
+					.head.device = s->device,
+					.caller = 0x40c000});
+}
+
+/* Work for the GPU, which is waited for, and something else behind it: by one of the two threads. */
+static uint64_t share(struct sharing *s)
+{
+	uint64_t launches = 1 + random_below(9), i;
+
+	s->slot = 1 + (unsigned int)random_below(2);
+	s->device = !random_below(6);
+	range(s, SPY_RANGE_PUSH, 1 + (uint32_t)random_below(2));
+	for (i = 0; i < launches; i++) {
+		s->time += 2700;
+		submit(s, s->slot, 2100 + random_below(900));
+	}
+	if (!random_below(4) && !s->device)
+		copy(s->w, s->slot, &s->time);
+	if (!random_below(5))
+		end_long_call(s);
+	if (s->device || random_below(3))
+		call(s, SPY_FN_cudaDeviceSynchronize, 5000 + random_below(30000));
+	else
+		synchronise(s->w, s->slot, &s->time);
+	do_something_else(s);
+	range(s, SPY_RANGE_POP, 0);
+	return launches + 7;
+}
+
+static bool are_clients;
+
+static void work_shared(struct tw_trace *w, uint64_t records, uint64_t n, uint64_t i)
+{
+	struct sharing s = {.w = w, .process = i, .time = 1001 + i * 7000};
+	uint64_t written, since;
+
+	(void)n;
+	tell_gpu(&s, 0, 1);
+	tell_gpu(&s, 1, 2 + i);
+	if (are_clients)
+		tell_mps(&s);
+	name_range(&s, 1, "step");
+	name_range(&s, 2, "evaluate");
+	begin_thread(w, 1, tid_of(&s, 1), s.time);
+	begin_thread(w, 2, tid_of(&s, 2), s.time);
+	for (written = 5; written < records; written += share(&s)) {
+		if (i % 4 != 3 || random_below(200))
+			continue;
+		since = s.time;
+		window(&s, SPY_WINDOW_CLOSED, 1, 0);
+		s.time += 3000000;
+		window(&s, SPY_WINDOW_OPEN, 2, since);
+	}
+}
+
+static void work_as_client(struct tw_trace *w, uint64_t records, uint64_t n, uint64_t i)
+{
+	are_clients = true;
+	work_shared(w, records, n, i);
+}
+
+/* In folders below; each has a GPU of its own, unless it says which. */
 static void processes(const char *dir, uint64_t records, uint64_t n,
 		      void (*write)(struct tw_trace *w, uint64_t records, uint64_t n, uint64_t i))
 {
@@ -701,6 +932,8 @@ static const struct {
 	{"communicators", shape_communicators, false, NULL},
 	{"gpu", shape_gpu, false, NULL},
 	{"nested", shape_nested, true, NULL},
+	{"shared", NULL, false, work_shared},
+	{"clients", NULL, false, work_as_client},
 };
 #define N_SHAPES (sizeof(SHAPES) / sizeof(SHAPES[0]))
 
