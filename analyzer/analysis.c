@@ -192,7 +192,7 @@ static enum outcome read_parts(struct analysis *a, struct groups *groups)
 	struct parts parts;
 
 	if (a->accounted) /* else nothing is concluded */
-		groups_by_use(groups, a->set);
+		groups_by_timed_use(groups, a->set);
 	jobs_phase("making parts");
 	parts_init(&parts, a, groups, PARTS_EACH * jobs_now());
 	parts_begun_ns = now_ns();

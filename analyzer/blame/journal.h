@@ -11,12 +11,15 @@
 struct thread;
 struct thread_account;
 struct rank_news;
+struct process;
+struct range_name;
 
 enum journal_kind {
 	JOURNAL_REQUEST, /* a thread was in the kernel module */
 	JOURNAL_SEARCH, /* a call that was in it for longer than usual: who was there, too? */
 	JOURNAL_WORST_CALL, /* a call that may be one of the worst */
-	JOURNAL_GPU, /* a GPU is known from here on */
+	JOURNAL_GPU, /* a GPU is known from here on, or a process uses it that others use */
+	JOURNAL_GPU_NEWS, /* of such a GPU: struct idle_news */
 	JOURNAL_IDLE, /* it was idle */
 	JOURNAL_TAKEN_BACK, /* a part of such an interval was not */
 	JOURNAL_RANK, /* news of a rank: analyzer/ranks/news.h */
@@ -41,6 +44,20 @@ struct journal_entry {
 			uint64_t end_ns, lost_ns, serial;
 		} worst;
 		struct {
+			const struct process *process;
+			const char *uuid; /* not owned; NULL: no other part uses the GPU */
+		} user;
+		struct {
+			const struct process *process;
+			const struct range_name *range;
+			uint64_t begin_ns;
+			size_t at; /* of its pieces: where they are stored */
+			uint32_t n_pieces;
+			bool submits, dormant;
+			int8_t busier;
+			bool holds; /* stacks, that have to stay until it is replayed */
+		} news;
+		struct {
 			uint64_t begin_ns, end_ns;
 			uint64_t number, by_ns; /* of an interval; what was taken off it */
 		} idle;
@@ -55,11 +72,16 @@ struct journal {
 	struct journal_entry *all;
 	size_t n, room;
 	size_t weight; /* of all */
+	char *stored;
+	size_t stored_bytes, stored_room;
 };
 
 /* One more entry, of now, which weighs so much. The rest of it is the caller's to fill in. */
 struct journal_entry *journal_add_heavy(struct journal *journal, enum journal_kind kind,
 					size_t weight);
+
+/* More than an entry has room for: kept with the journal. Returns where. */
+size_t journal_store(struct journal *journal, const void *data, size_t bytes);
 
 static inline struct journal_entry *journal_add(struct journal *journal, enum journal_kind kind)
 {

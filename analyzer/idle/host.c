@@ -43,6 +43,28 @@ static struct idle_sum *find_sum(struct idle_sums *sums, const struct process *p
 	return sum;
 }
 
+static void hold(const struct stack *stack, int by)
+{
+	if (stack) /* the model's, whose reading only looks at the number */
+		__atomic_add_fetch(&((struct stack *)(uintptr_t)stack)->held, (uint32_t)by,
+				   __ATOMIC_RELEASE);
+}
+
+void idle_part_hold(const struct idle_part *part, int by)
+{
+	hold(part->stack, by);
+	hold(part->stack_before, by);
+}
+
+static void set_longest(struct idle_part *longest, const struct idle_part *part, bool holds)
+{
+	if (unlikely(holds)) {
+		idle_part_hold(part, 1);
+		idle_part_hold(longest, -1);
+	}
+	*longest = *part;
+}
+
 struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 			       const struct process *process, const struct idle_part *part,
 			       uint64_t ns)
@@ -57,7 +79,7 @@ struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 	sum->count++;
 	if (ns >= sum->longest_ns) {
 		sum->longest_ns = ns;
-		sum->longest = *part;
+		set_longest(&sum->longest, part, sums->holds);
 	}
 	return sum;
 }
@@ -327,6 +349,7 @@ struct division {
 	const struct host_thread *host;
 	const struct thread *thread;
 	const struct process *process;
+	struct idle_span *span;
 	idle_visit *visit;
 	void *data;
 };
@@ -382,9 +405,12 @@ static void divide_gap(const struct division *d, const struct completed_call *be
 		if (wait->end_ns <= begin_ns)
 			break;
 		ns = min_u64(waited_ns(wait, begin_ns, end_ns), rest_ns);
+		*d->span = (struct idle_span){max_u64(wait->begin_ns, begin_ns),
+					      min_u64(wait->end_ns, end_ns), false};
 		show(d, &wait->part, ns);
 		rest_ns -= ns;
 	}
+	*d->span = (struct idle_span){begin_ns, end_ns, true};
 	gap = h ? gap_at(h, gap_begin_ns, gap_end_ns) : NULL;
 	if (gap) {
 		whole_ns = gap_end_ns - gap_begin_ns;
@@ -439,6 +465,7 @@ static void divide_call(const struct division *d, const struct completed_call *c
 				 .at_ns = begin_ns};
 	unsigned int bucket;
 
+	*d->span = (struct idle_span){begin_ns, end_ns, true};
 	for (bucket = BUCKET_COUNT - 1; bucket > BUCKET_OWN; bucket--) {
 		ns = min_u64(share(completed_ns(call, bucket), end_ns - begin_ns, whole_ns),
 			     rest_ns);
@@ -450,14 +477,15 @@ static void divide_call(const struct division *d, const struct completed_call *c
 	show(d, &part, rest_ns);
 }
 
-void host_divide(const struct accounting *a, const struct host_thread *h,
-		 const struct thread_account *c, uint64_t begin_ns, uint64_t end_ns,
-		 idle_visit *visit, void *data)
+void host_divide_spans(const struct accounting *a, const struct host_thread *h,
+		       const struct thread_account *c, uint64_t begin_ns, uint64_t end_ns,
+		       struct idle_span *span, idle_visit *visit, void *data)
 {
 	const struct division d = {.accounts = a,
 				   .host = h,
 				   .thread = c->thread,
 				   .process = c->thread->process,
+				   .span = span,
 				   .visit = visit,
 				   .data = data};
 	uint64_t known = min_u64(c->ring.n, c->ring.size), i, at_ns = end_ns;
@@ -482,6 +510,7 @@ void host_divide(const struct accounting *a, const struct host_thread *h,
 	}
 	if (at_ns <= begin_ns)
 		return;
+	*span = (struct idle_span){begin_ns, at_ns, true};
 	if (c->ring.n <= c->ring.size) /* before its first call */
 		divide_gap(&d, NULL, behind, begin_ns, at_ns);
 	else
@@ -491,6 +520,15 @@ void host_divide(const struct accounting *a, const struct host_thread *h,
 					 .fn_before = NO_FUNCTION,
 					 .at_ns = begin_ns},
 		     at_ns - begin_ns);
+}
+
+void host_divide(const struct accounting *a, const struct host_thread *h,
+		 const struct thread_account *c, uint64_t begin_ns, uint64_t end_ns,
+		 idle_visit *visit, void *data)
+{
+	struct idle_span span;
+
+	host_divide_spans(a, h, c, begin_ns, end_ns, &span, visit, data);
 }
 
 /* The thread's call that was going on then; NULL: none, or too long ago. */
@@ -546,35 +584,63 @@ void host_divide_submission(const struct accounting *a, const struct thread_acco
 
 /* ---- whom a thread waited for ---------------------------------------------------------------- */
 
-static void add_holder(void *data, const struct idle_part *part, uint64_t ns)
+/* A thread that makes CUDA calls. */
+static bool waits_for_thread(const struct idle_part *part, uint64_t ns)
 {
-	struct idle_holder *holder = data;
-
-	holder->ns[part->cause] += ns;
-	if (ns >= holder->longest_ns) {
-		holder->longest_ns = ns;
-		holder->longest = *part;
-	}
+	return part->holder && ns && (part->cause == IDLE_LOCK || part->cause == IDLE_JOIN);
 }
 
-bool idle_sum_follow(const struct accounting *a, const struct host_threads *threads,
-		     struct idle_sum *sum, const struct idle_part *part, uint64_t ns)
+struct idle_holder *idle_sum_holder(struct idle_sum *sum, const struct idle_part *part, uint64_t ns)
 {
-	const struct thread_account *c;
-	const struct thread *thread;
-
-	if (!part->holder || !ns || (part->cause != IDLE_LOCK && part->cause != IDLE_JOIN))
-		return false;
+	if (!waits_for_thread(part, ns))
+		return NULL;
 	if (!sum->holder)
 		sum->holder = xcalloc(1, sizeof(*sum->holder));
 	if (ns >= sum->holder->tid_ns) {
 		sum->holder->tid = part->holder;
 		sum->holder->tid_ns = ns;
 	}
-	thread = model_find_thread(a->model, sum->process, part->holder);
+	return sum->holder;
+}
+
+void idle_holder_add(struct idle_holder *holder, const struct idle_part *part, uint64_t ns,
+		     bool holds)
+{
+	holder->ns[part->cause] += ns;
+	if (ns >= holder->longest_ns) {
+		holder->longest_ns = ns;
+		set_longest(&holder->longest, part, holds);
+	}
+}
+
+static void add_holder(void *data, const struct idle_part *part, uint64_t ns)
+{
+	idle_holder_add(data, part, ns, false);
+}
+
+void host_divide_holder(const struct accounting *a, const struct host_threads *threads,
+			const struct process *process, const struct idle_part *part, uint64_t ns,
+			struct idle_span *span, idle_visit *visit, void *data)
+{
+	const struct thread_account *c;
+	const struct thread *thread;
+
+	if (!waits_for_thread(part, ns))
+		return;
+	thread = model_find_thread(a->model, process, part->holder);
 	c = thread ? thread_account_of(a, thread) : NULL;
 	if (c)
-		host_divide(a, host_thread_find(threads, thread), c, part->at_ns, part->at_ns + ns,
-			    add_holder, sum->holder);
-	return true;
+		host_divide_spans(a, host_thread_find(threads, thread), c, part->at_ns,
+				  part->at_ns + ns, span, visit, data);
+}
+
+bool idle_sum_follow(const struct accounting *a, const struct host_threads *threads,
+		     struct idle_sum *sum, const struct idle_part *part, uint64_t ns)
+{
+	struct idle_holder *holder = idle_sum_holder(sum, part, ns);
+	struct idle_span span;
+
+	if (holder)
+		host_divide_holder(a, threads, sum->process, part, ns, &span, add_holder, holder);
+	return holder;
 }

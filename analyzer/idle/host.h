@@ -53,6 +53,7 @@ struct idle_sums {
 	struct idle_sum *by_key;
 	struct idle_sum
 		*recent[1 << IDLE_SUMS_RECENT_BITS]; /* found last, by some bits of the key */
+	bool holds; /* other threads forget stacks that nobody needs: those of longest parts are held */
 };
 
 #define IDLE_SUMS_MOST (1u << 16) /* are told apart; then places are not */
@@ -147,16 +148,41 @@ enum idle_cause host_cpu_cause(const struct accounting *a, const struct process 
 bool idle_sum_follow(const struct accounting *a, const struct host_threads *threads,
 		     struct idle_sum *sum, const struct idle_part *part, uint64_t ns);
 
+/* Where a part lies that is shown: evenly in that time, or (rest) in what the waits shown before it leave of it. */
+struct idle_span {
+	uint64_t begin_ns, end_ns;
+	bool rest;
+};
+
 typedef void idle_visit(void *data, const struct idle_part *part, uint64_t ns);
 
+/* The same in two: the holder of such a part of the sum, which may be known by its number only; and what it did. */
+struct idle_holder *idle_sum_holder(struct idle_sum *sum, const struct idle_part *part,
+				    uint64_t ns);
+void idle_holder_add(struct idle_holder *holder, const struct idle_part *part, uint64_t ns,
+		     bool holds);
+
+/* Other threads than the one that reads the process's records need a part's stacks: so many times more. */
+void idle_part_hold(const struct idle_part *part, int by);
+
+/* Shows what the holder did meanwhile, as host_divide_spans, if the part is such a wait and that thread is known. */
+void host_divide_holder(const struct accounting *a, const struct host_threads *threads,
+			const struct process *process, const struct idle_part *part, uint64_t ns,
+			struct idle_span *span, idle_visit *visit, void *data);
+
 /*
- * Divides a thread's time [begin_ns, end_ns) and shows each part, the last first: its sums are
- * exactly end_ns - begin_ns. The last calls of the thread are known (account.h); what was before is
+ * Divides a thread's time [begin_ns, end_ns) and shows each part, the last first, waits between two calls before what else
+ * was there: its sums are exactly end_ns - begin_ns. The last calls of the thread are known (account.h); what was before is
  * unexplained.
  */
 void host_divide(const struct accounting *a, const struct host_thread *h,
 		 const struct thread_account *c, uint64_t begin_ns, uint64_t end_ns,
 		 idle_visit *visit, void *data);
+
+/* The same; *span is that of the part that is shown just now. */
+void host_divide_spans(const struct accounting *a, const struct host_thread *h,
+		       const struct thread_account *c, uint64_t begin_ns, uint64_t end_ns,
+		       struct idle_span *span, idle_visit *visit, void *data);
 
 /*
  * Divides the time [begin_ns, end_ns) that passes in a call of the thread which submits an operation, until that one

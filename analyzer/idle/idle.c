@@ -1,10 +1,11 @@
 /*
- * analyzer/idle/idle.c: when GPUs certainly had nothing to do, and what is charged for it. Called by
+ * analyzer/idle/idle.c: what records tell of GPUs and of what threads did between their calls. Called by
  * the main reading for each record that does not go the fast path: the first submission after a
  * drain never does.
  */
 #include <stdlib.h>
 #include "account/streams.h"
+#include "trace/groups.h"
 #include "idle.h"
 
 void idle_init(struct idle *idle, struct accounting *accounts)
@@ -34,7 +35,8 @@ void idle_release(struct idle *idle)
 	free(idle->users);
 	free(idle->recorded);
 	gpu_ops_release(&idle->ops);
-	free(idle->range_ns);
+	free(idle->ranges.ns);
+	free(idle->pieces.all);
 	host_threads_release(&idle->threads);
 	idle_sums_release(&idle->sums);
 	*idle = (struct idle){0};
@@ -42,21 +44,15 @@ void idle_release(struct idle *idle)
 
 /* ---- which GPU ------------------------------------------------------------------------------- */
 
-static bool same_gpu(const struct idle_gpu *known, const struct process *process,
-		     const struct gpu *gpu)
+static bool same_gpu(const struct idle_gpu *known, const struct process *process, const char *uuid)
 {
-	const struct gpu *named = idle_named(known);
-
-	return named && named->uuid && known->processes[0]->trace->host == process->trace->host &&
-	       !strcmp(named->uuid, gpu->uuid);
+	return known->uuid && known->processes[0]->trace->host == process->trace->host &&
+	       !strcmp(known->uuid, uuid);
 }
 
 /* Of a GPU that has a name: the one that was found under it, or where to keep it. */
-static struct idle_gpu_name *name_of(struct idle *idle, const struct process *process,
-				     const struct gpu *gpu)
+static struct idle_gpu_name *name_of(struct idle *idle, uint64_t key)
 {
-	uint64_t key = hash_key(gpu->uuid, strlen(gpu->uuid)) |
-		       (uint64_t)process->trace->host->index << 32;
 	struct idle_gpu_name *name;
 
 	HASH_FIND(hh, idle->names, &key, sizeof(key), name);
@@ -69,25 +65,41 @@ static struct idle_gpu_name *name_of(struct idle *idle, const struct process *pr
 }
 
 /* Processes see the same GPU under different numbers: its uuid tells. */
-static uint32_t find_gpu(struct idle *idle, const struct process *process, uint8_t device)
+static uint32_t find_gpu(struct idle *idle, const struct process *process, uint8_t device,
+			 const char *uuid)
 {
-	const struct gpu *gpu = model_gpu(process, device);
-	struct idle_gpu_name *name = gpu && gpu->uuid ? name_of(idle, process, gpu) : NULL;
-	uint32_t number = (uint32_t)idle->n_gpus + 1;
-	struct idle_gpu *found;
+	struct idle_gpu_name *name =
+		uuid ? name_of(idle, groups_gpu_key(process->trace, uuid)) : NULL;
 
-	if (name && name->gpu && same_gpu(&idle->gpus[name->gpu - 1], process, gpu)) {
-		number = name->gpu;
-	} else {
-		idle->gpus = grow(idle->gpus, idle->n_gpus, sizeof(*idle->gpus));
-		idle->gpus[idle->n_gpus++] =
-			(struct idle_gpu){.born = moment_now(), .device = device, .left_out = true};
-		if (name)
-			name->gpu = number;
-		if (idle->journal)
-			journal_add(idle->journal, JOURNAL_GPU)->gpu = number - 1;
+	if (name && name->gpu && same_gpu(&idle->gpus[name->gpu - 1], process, uuid))
+		return name->gpu;
+	idle->gpus = grow(idle->gpus, idle->n_gpus, sizeof(*idle->gpus));
+	idle->gpus[idle->n_gpus++] = (struct idle_gpu){
+		.born = moment_now(), .device = device, .uuid = uuid, .left_out = true};
+	if (name)
+		name->gpu = (uint32_t)idle->n_gpus;
+	return (uint32_t)idle->n_gpus;
+}
+
+void idle_name_gpus(struct idle *idle)
+{
+	size_t i;
+
+	for (i = 0; i < idle->n_gpus; i++) {
+		const struct idle_gpu *gpu = &idle->gpus[i];
+
+		if (gpu->uuid)
+			name_of(idle, groups_gpu_key(gpu->processes[0]->trace, gpu->uuid))->gpu =
+				(uint32_t)i + 1;
 	}
-	found = &idle->gpus[number - 1];
+}
+
+uint32_t idle_meet(struct idle *idle, const struct process *process, uint8_t device,
+		   const char *uuid)
+{
+	uint32_t number = find_gpu(idle, process, device, uuid);
+	struct idle_gpu *found = &idle->gpus[number - 1];
+
 	found->processes = grow(found->processes, found->n_processes, sizeof(*found->processes));
 	found->processes[found->n_processes++] = process;
 	if (filter_has_gpu(idle->accounts->filtering, process->trace->index, device))
@@ -100,13 +112,53 @@ static uint32_t find_gpu(struct idle *idle, const struct process *process, uint8
 	return number;
 }
 
+static bool is_elsewhere(const struct idle *idle, const struct process *process, const char *uuid)
+{
+	uint64_t key;
+
+	if (!uuid || !idle->n_elsewhere)
+		return false;
+	key = groups_gpu_key(process->trace, uuid);
+	return bsearch(&key, idle->elsewhere, idle->n_elsewhere, sizeof(key), groups_by_key);
+}
+
+/* For the other parts. */
+static void tell_user(struct idle *idle, const struct process *process, uint8_t device,
+		      uint32_t number)
+{
+	struct idle_gpu *gpu = &idle->gpus[number - 1];
+	struct journal_entry *entry;
+
+	gpu->elsewhere = is_elsewhere(idle, process, gpu->uuid);
+	if (!gpu->elsewhere && gpu->n_processes > 1)
+		return;
+	/* Exact times are put in order in one reading. */
+	if (gpu->elsewhere && process->trace->use.gpu_times)
+		reading_refuses("GPU times of a GPU that several parts use");
+	entry = journal_add(idle->journal, JOURNAL_GPU);
+	entry->gpu = number - 1;
+	entry->device = device;
+	entry->user.process = process;
+	entry->user.uuid = gpu->elsewhere ? gpu->uuid : NULL;
+}
+
+static void meet(struct idle *idle, struct idle_user *user, const struct process *process,
+		 uint8_t device)
+{
+	uint8_t known_as = device == SPY_DEVICE_NONE ? 0 : device;
+	const struct gpu *gpu = model_gpu(process, known_as);
+
+	user->gpu = idle_meet(idle, process, known_as, gpu ? gpu->uuid : NULL);
+	idle->n_devices = (uint32_t)max_u64(idle->n_devices, device + 1u);
+	if (idle->journal)
+		tell_user(idle, process, known_as, user->gpu);
+}
+
 static struct idle_gpu *gpu_of_user(struct idle *idle, struct idle_user *user,
 				    const struct process *process, uint8_t device)
 {
-	if (!user->gpu) {
-		user->gpu = find_gpu(idle, process, device == SPY_DEVICE_NONE ? 0 : device);
-		idle->n_devices = (uint32_t)max_u64(idle->n_devices, device + 1u);
-	}
+	if (!user->gpu)
+		meet(idle, user, process, device);
 	return &idle->gpus[user->gpu - 1];
 }
 
@@ -115,211 +167,6 @@ struct idle_gpu *idle_gpu_of(struct idle *idle, const struct process *process, u
 	size_t index = work_index(&idle->accounts->work, process->trace->index, device);
 
 	return gpu_of_user(idle, &idle->users[index], process, device);
-}
-
-/* ---- intervals ------------------------------------------------------------------------------- */
-
-struct charging {
-	struct idle *idle;
-	struct idle_interval *interval;
-	uint64_t owner;
-	const struct process *process;
-};
-
-static void charge(void *data, const struct idle_part *part, uint64_t ns)
-{
-	struct charging *c = data;
-	struct idle_interval *interval = c->interval;
-	struct idle_sum *sum = idle_sums_add(&c->idle->sums, c->owner, c->process, part, ns);
-	size_t i = 0;
-
-	idle_sum_follow(c->idle->accounts, &c->idle->threads, sum, part, ns);
-	while (i < interval->n_charges && interval->charges[i].sum != sum)
-		i++;
-	if (i == interval->n_charges) {
-		interval->charges = grow(interval->charges, i, sizeof(*interval->charges));
-		interval->charges[interval->n_charges++] = (struct idle_charge){.sum = sum};
-	}
-	interval->charges[i].ns += ns;
-}
-
-static uint64_t *idle_of_range(struct idle *idle, const struct range_name *name)
-{
-	while (idle->n_ranges <= name->index) {
-		idle->range_ns = grow(idle->range_ns, idle->n_ranges, sizeof(*idle->range_ns));
-		idle->range_ns[idle->n_ranges++] = 0;
-	}
-	return &idle->range_ns[name->index];
-}
-
-/* No later call can take any of it back. */
-static void show_interval(const struct idle *idle, const struct idle_gpu *gpu,
-			  const struct idle_interval *interval)
-{
-	const struct listener *listener = idle->accounts->listener;
-	const struct idle_charge *most = NULL;
-	size_t i;
-
-	if (!listener || !listener->on_idle || !interval->ns)
-		return;
-	for (i = 0; i < interval->n_charges; i++)
-		if (!most || interval->charges[i].ns > most->ns)
-			most = &interval->charges[i];
-	listener->on_idle(listener->data,
-			  &(struct shown_idle){.gpu = (uint32_t)(gpu - idle->gpus),
-					       .cause = most ? (uint8_t)most->sum->key.cause
-							     : IDLE_UNEXPLAINED,
-					       .begin_ns = interval->begin_ns,
-					       .end_ns = interval->end_ns,
-					       .ns = interval->ns});
-}
-
-void idle_show_rest(const struct idle *idle)
-{
-	size_t i;
-	uint64_t k;
-
-	for (i = 0; i < idle->n_gpus; i++) {
-		const struct idle_gpu *gpu = &idle->gpus[i];
-		uint64_t kept = min_u64(gpu->n_intervals, gpu->intervals_size);
-
-		for (k = gpu->n_intervals - kept; k < gpu->n_intervals; k++)
-			show_interval(idle, gpu, &gpu->intervals[k % gpu->intervals_size]);
-	}
-}
-
-struct idle_interval *idle_next_interval(struct idle_gpu *gpu)
-{
-	gpu->intervals = ring_grow(gpu->intervals, &gpu->intervals_size, gpu->n_intervals,
-				   IDLE_KEPT, sizeof(*gpu->intervals));
-	return &gpu->intervals[gpu->n_intervals++ % gpu->intervals_size];
-}
-
-/* For GPUs of other parts. */
-static struct journal_entry *write_down(struct idle *idle, const struct idle_gpu *gpu,
-					enum journal_kind kind)
-{
-	uint32_t index = (uint32_t)(gpu - idle->gpus);
-	struct journal_entry *entry;
-
-	if (!idle->journal || index >= IDLE_PAIRED)
-		return NULL;
-	entry = journal_add(idle->journal, kind);
-	entry->gpu = index;
-	return entry;
-}
-
-/* The GPU had nothing to do until the thread of `c` began a call. */
-static void end_idle(struct idle *idle, struct idle_gpu *gpu, const struct thread_account *c,
-		     uint64_t until_ns)
-{
-	const struct process *process = c->thread->process;
-	const struct phase *phase = &idle->accounts->expect->phases.all[process->trace->index];
-	uint64_t begin_ns = max_u64(gpu->since_ns, phase->begin_ns);
-	uint64_t end_ns = min_u64(until_ns, phase->end_ns);
-	struct idle_charge *charges = NULL;
-	struct idle_interval *interval;
-	struct journal_entry *entry;
-
-	gpu->since_ns = 0;
-	if (begin_ns >= end_ns)
-		return;
-	interval = idle_next_interval(gpu);
-	if (gpu->n_intervals > gpu->intervals_size) { /* the place of an old one */
-		show_interval(idle, gpu, interval);
-		charges = interval->charges;
-	}
-	*interval = (struct idle_interval){
-		.begin_ns = begin_ns,
-		.end_ns = end_ns,
-		.ns = end_ns - begin_ns,
-		.charges = charges,
-		.range = ranges_innermost(&idle->accounts->ranges, c->thread)};
-	gpu->idle_ns += interval->ns;
-	entry = write_down(idle, gpu, JOURNAL_IDLE);
-	if (entry) {
-		entry->idle.begin_ns = begin_ns;
-		entry->idle.end_ns = end_ns;
-	}
-	idle_together(idle->gpus, idle->n_gpus, (size_t)(gpu - idle->gpus), interval);
-	if (interval->range)
-		*idle_of_range(idle, interval->range) += interval->ns;
-	host_divide(idle->accounts, host_thread_find(&idle->threads, c->thread), c, begin_ns,
-		    end_ns, charge,
-		    &(struct charging){.idle = idle,
-				       .interval = interval,
-				       .owner = idle_owner_gpu((size_t)(gpu - idle->gpus)),
-				       .process = process});
-}
-
-static void shrink(struct idle *idle, struct idle_gpu *gpu, struct idle_interval *interval,
-		   uint64_t by_ns)
-{
-	uint64_t left_ns = interval->ns - by_ns, rest_ns = by_ns, ns;
-	size_t i;
-
-	for (i = 0; i < interval->n_charges; i++) {
-		struct idle_charge *part = &interval->charges[i];
-
-		ns = i + 1 < interval->n_charges
-			     ? (uint64_t)((double)part->ns * (double)by_ns / (double)interval->ns)
-			     : rest_ns;
-		ns = min_u64(min_u64(ns, rest_ns), part->ns);
-		part->ns -= ns;
-		part->sum->ns -= ns;
-		rest_ns -= ns;
-	}
-	for (i = 0; rest_ns && i < interval->n_charges; i++) { /* what rounding has left */
-		ns = min_u64(rest_ns, interval->charges[i].ns);
-		interval->charges[i].ns -= ns;
-		interval->charges[i].sum->ns -= ns;
-		rest_ns -= ns;
-	}
-	interval->ns = left_ns;
-	if (interval->range)
-		*idle_of_range(idle, interval->range) -= by_ns;
-	gpu->idle_ns -= by_ns;
-}
-
-/* A call that may have handed work to the GPU was going on all that time. */
-static void take_back(struct idle *idle, struct idle_gpu *gpu, uint64_t begin_ns, uint64_t end_ns)
-{
-	uint64_t i, least = gpu->n_intervals > IDLE_KEPT ? gpu->n_intervals - IDLE_KEPT : 0;
-	struct journal_entry *entry;
-
-	for (i = gpu->n_intervals; i > least; i--) {
-		struct idle_interval *interval = &gpu->intervals[(i - 1) % gpu->intervals_size];
-		uint64_t from_ns, to_ns;
-
-		if (interval->end_ns <= begin_ns)
-			return;
-		from_ns = max_u64(interval->begin_ns, begin_ns);
-		to_ns = min_u64(interval->end_ns, end_ns);
-		if (from_ns < to_ns && interval->ns) {
-			uint64_t by_ns = min_u64(to_ns - from_ns, interval->ns);
-
-			entry = write_down(idle, gpu, JOURNAL_TAKEN_BACK);
-			if (entry) {
-				entry->idle.number = i - 1;
-				entry->idle.by_ns = by_ns;
-			}
-			shrink(idle, gpu, interval, by_ns);
-		}
-	}
-	if (least && gpu->intervals[least % gpu->intervals_size].begin_ns > begin_ns)
-		gpu->doubt_ns += gpu->intervals[least % gpu->intervals_size].begin_ns - begin_ns;
-}
-
-uint64_t idle_certain_ns(const struct idle_gpu *gpu)
-{
-	return gpu->idle_ns - min_u64(gpu->doubt_ns, gpu->idle_ns);
-}
-
-uint64_t idle_scaled_ns(const struct idle_gpu *gpu, uint64_t ns)
-{
-	if (!gpu->doubt_ns || !gpu->idle_ns || idle_gpu_is_exact(gpu))
-		return ns;
-	return (uint64_t)((double)ns * (double)idle_certain_ns(gpu) / (double)gpu->idle_ns);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -366,14 +213,6 @@ static void see_turn(struct idle_gpu *gpu, const struct recent_ops *recent_ops)
 	gpu->turns_across += recent_ops->device_before == SPY_DEVICE_NONE;
 }
 
-static void set_busy(struct idle_gpu *gpu, struct idle_user *user, bool busy)
-{
-	if (user->busy == busy)
-		return;
-	user->busy = busy;
-	gpu->n_busy += busy ? 1 : (size_t)-1;
-}
-
 /* What was handed over while recording was dormant, and before, is done: but for streams that it does not wait for. */
 static bool waits_for_work(const struct record *record)
 {
@@ -383,19 +222,106 @@ static bool waits_for_work(const struct record *record)
 		record->contract == SPY_CONTRACT_COPY_SYNC);
 }
 
-void idle_see_dormant(struct idle *idle, size_t process)
+/* ---- news ------------------------------------------------------------------------------------ */
+
+static bool works(const struct idle_user *user)
+{
+	return user->busy && !user->since_ns;
+}
+
+/* What it makes of the GPU as the process alone knows it. */
+static void see_own(struct idle_user *user, const struct idle_news *news)
+{
+	bool worked = works(user);
+
+	if (news->submits || news->dormant)
+		user->since_ns = 0;
+	user->busy = (int)user->busy + news->busier;
+	if (!user->busy && !user->since_ns)
+		user->since_ns = news->ns;
+	if (!worked && works(user))
+		user->works_ns = news->ns;
+}
+
+/* Is the GPU another one after it? While a process works, the GPU is not idle, so that submissions that have begun since
+ * it did change nothing; nor does what does not submit where the process itself is as it was. */
+static bool matters(const struct idle_user *before, const struct idle_user *user,
+		    const struct idle_news *news)
+{
+	return news->busier || before->since_ns != user->since_ns ||
+	       (news->submits && (!works(before) || news->begin_ns < before->works_ns));
+}
+
+/* What its thread did since the process's own work was done, as far as it may be charged. */
+static void collect_own(struct idle *idle, const struct idle_user *before,
+			const struct idle_news *news)
+{
+	const struct phase *phase =
+		&idle->accounts->expect->phases.all[news->process->trace->index];
+	uint64_t begin_ns = max_u64(news->own_since_ns, phase->begin_ns);
+	uint64_t end_ns = min_u64(news->begin_ns, phase->end_ns);
+
+	idle->pieces.n = 0;
+	if (news->submits && !works(before) && begin_ns < end_ns)
+		idle_pieces_collect(&idle->pieces, idle->accounts, &idle->threads, news->account,
+				    begin_ns, end_ns);
+}
+
+/* Other parts have processes that use the GPU, too. */
+static void tell_elsewhere(struct idle *idle, struct idle_user *user, const struct idle_news *news)
+{
+	const struct idle_user before = *user;
+	struct journal_entry *entry;
+	size_t bytes;
+
+	see_own(user, news);
+	if (!matters(&before, user, news))
+		return;
+	collect_own(idle, &before, news);
+	bytes = idle->pieces.n * sizeof(*idle->pieces.all);
+	entry = journal_add_heavy(idle->journal, JOURNAL_GPU_NEWS,
+				  1 + bytes / sizeof(struct journal_entry));
+	entry->gpu = user->gpu - 1;
+	entry->news.process = news->process;
+	entry->news.begin_ns = news->begin_ns;
+	entry->news.submits = news->submits;
+	entry->news.dormant = news->dormant;
+	entry->news.busier = news->busier;
+	entry->news.n_pieces = (uint32_t)idle->pieces.n;
+	if (!idle->pieces.n)
+		return;
+	entry->news.range = ranges_innermost(&idle->accounts->ranges, news->account->thread);
+	entry->news.holds = idle_pieces_hold(idle->pieces.all, idle->pieces.n, 1);
+	entry->news.at = journal_store(idle->journal, idle->pieces.all, bytes);
+}
+
+static inline void tell(struct idle *idle, struct idle_user *user, const struct idle_news *news)
+{
+	struct idle_gpu *gpu = &idle->gpus[user->gpu - 1];
+
+	if (unlikely(gpu->elsewhere)) {
+		tell_elsewhere(idle, user, news);
+		return;
+	}
+	see_own(user, news);
+	idle_apply(idle, gpu, news);
+}
+
+void idle_see_dormant(struct idle *idle, const struct record *record)
 {
 	uint32_t device;
 
 	for (device = 0; device < WORK_DEVICES; device++) {
 		struct idle_user *user =
-			&idle->users[work_index(&idle->accounts->work, process, device)];
+			&idle->users[work_index(&idle->accounts->work, record->process, device)];
 
 		user->unseen = true;
-		if (!user->gpu)
-			continue;
-		set_busy(&idle->gpus[user->gpu - 1], user, true);
-		idle->gpus[user->gpu - 1].since_ns = 0;
+		if (user->gpu)
+			tell(idle, user,
+			     &(struct idle_news){.process = record->thread->process,
+						 .ns = record->ns,
+						 .dormant = true,
+						 .busier = !user->busy});
 	}
 }
 
@@ -406,32 +332,31 @@ static void see_device(struct idle *idle, const struct record *record,
 	size_t index = streams_device_index(&idle->accounts->work, record);
 	const struct device_streams *d = &idle->accounts->work.devices[index];
 	struct idle_user *user = &idle->users[index];
-	uint64_t begin_ns = record->ns - min_u64(record->duration_ns, record->ns);
 	uint64_t handed_over = d->handed_over + d->others;
 	const struct process *process = record->thread->process;
 	struct idle_gpu *gpu;
-	bool submits;
+	bool submits, busy;
 
 	if (!user->gpu && !handed_over)
 		return;
 	gpu = gpu_of_user(idle, user, process, device);
 	submits = user->handed_over != handed_over || may_submit(record->contract);
 	user->handed_over = handed_over;
-	if (submits && gpu->since_ns && begin_ns > gpu->since_ns)
-		end_idle(idle, gpu, c, begin_ns);
-	if (submits) {
-		gpu->since_ns = 0;
-		take_back(idle, gpu, begin_ns, record->ns);
-	}
 	see_wait_for(gpu, &idle->accounts->expect->phases.all[record->process],
 		     completed_call_at(&c->ring, c->ring.n - 1));
 	if (user->busy && !streams_outstanding(d))
 		see_turn(gpu, &c->recent_ops);
 	if (unlikely(user->unseen) && waits_for_work(record))
 		user->unseen = false;
-	set_busy(gpu, user, streams_outstanding(d) || user->unseen);
-	if (!gpu->n_busy && !gpu->since_ns)
-		gpu->since_ns = record->ns;
+	busy = streams_outstanding(d) || user->unseen;
+	tell(idle, user,
+	     &(struct idle_news){.process = process,
+				 .begin_ns = record->ns - min_u64(record->duration_ns, record->ns),
+				 .ns = record->ns,
+				 .submits = submits,
+				 .busier = (int8_t)(busy - user->busy),
+				 .own_since_ns = user->since_ns,
+				 .account = c});
 }
 
 /* ---- a thread's own account ------------------------------------------------------------------ */

@@ -11,7 +11,7 @@
 #ifndef CUDASPY_IDLE_H
 #define CUDASPY_IDLE_H
 
-#include "host.h"
+#include "pieces.h"
 #include "model/gpu_ops.h"
 
 #define IDLE_KEPT 256 /* last intervals that later calls may take back */
@@ -26,14 +26,25 @@ struct idle_interval {
 	} * charges; /* what of it was given to which sum; owned */
 	size_t n_charges;
 	const struct range_name *range; /* innermost one of the call behind it; NULL: none */
+	struct idle_ranges *ranges; /* where that is counted */
 };
+
+/* Until a call in that range, GPUs had nothing to do: by index of its name. */
+struct idle_ranges {
+	uint64_t *ns;
+	size_t n;
+};
+
+uint64_t *idle_of_range(struct idle_ranges *ranges, const struct range_name *name);
 
 /* A GPU, as far as processes that were recorded use it. */
 struct idle_gpu {
 	struct reading_moment born; /* when it came up */
 	const struct process **processes; /* that used it */
 	size_t n_processes;
+	const char *uuid; /* as the first one had told it by then; NULL: not; not owned */
 	uint8_t device; /* its ordinal in the first one */
+	bool elsewhere; /* other parts use it, too: what is to be known of it goes into the journal */
 	size_t n_busy; /* processes that have work outstanding on it */
 	uint64_t since_ns; /* idle since then; 0: not, or unknown */
 	uint64_t idle_ns; /* in the working phase */
@@ -71,9 +82,32 @@ struct idle_gpu {
 /* A process's view of it. */
 struct idle_user {
 	uint32_t gpu; /* index + 1; 0: it has not used it */
-	uint64_t handed_over; /* operations so far */
 	bool busy;
 	bool unseen; /* recording was dormant, and nothing has been waited for since: it may have work */
+	uint64_t handed_over; /* operations so far */
+	/* As if it were the only one: idle since then, 0: not, or unknown; and since when that is so and it is busy. */
+	uint64_t since_ns, works_ns;
+};
+
+/* What a call of a process says of a GPU. What several of them make of the GPU is decided by these, in their order, alone. */
+struct idle_news {
+	const struct process *process;
+	uint64_t begin_ns, ns; /* the call */
+	bool submits; /* it may have handed work to the GPU */
+	bool dormant; /* it is no call: recording ends, and nothing is known of the GPU from here on */
+	int8_t busier; /* 1: it has work outstanding on it, from here on; -1: not any more */
+	uint64_t own_since_ns; /* the process's own since_ns, before the call */
+	/* The thread that made the call; NULL: `told` has what is to be known of it. */
+	const struct thread_account *account;
+	const struct idle_told *told;
+};
+
+/* Of a part's thread: what it did since its process's own work was done, until the call. */
+struct idle_told {
+	const struct idle_piece *pieces;
+	size_t n_pieces;
+	const struct range_name *range; /* innermost one */
+	struct idle_ranges *ranges;
 };
 
 struct idle_gpu_name {
@@ -99,10 +133,11 @@ struct idle {
 	uint64_t due_ns; /* when the next of them is to be accounted for; UINT64_MAX: none */
 	bool *recorded; /* by process: they are, at this time */
 	struct journal
-		*journal; /* of a part: has what other parts' GPUs are compared with; NULL: none */
-	/* Until a call in that range, GPUs had nothing to do: by index of its name. */
-	uint64_t *range_ns;
-	size_t n_ranges;
+		*journal; /* of a part: has what is to be known of it elsewhere; NULL: none */
+	const uint64_t *elsewhere; /* groups_gpu_key of GPUs that other parts use, too, ascending */
+	size_t n_elsewhere;
+	struct idle_ranges ranges;
+	struct idle_pieces pieces; /* of the call in hand */
 };
 
 /* Are the exact times all there is to know of the GPU? Then its causes are those of idle_owner_exact. */
@@ -136,8 +171,8 @@ static inline const struct gpu *idle_named(const struct idle_gpu *gpu)
 void idle_init(struct idle *idle, struct accounting *accounts);
 void idle_release(struct idle *idle);
 
-/* Recording of the process is dormant from here on: nothing is known of its GPUs. */
-void idle_see_dormant(struct idle *idle, size_t process);
+/* Recording of the record's process is dormant from here on: nothing is known of its GPUs. */
+void idle_see_dormant(struct idle *idle, const struct record *record);
 
 /* Each record that does not go the fast path, after the accounting. in_calls_ns: so long the
  * record's thread was in calls until then. */
@@ -145,6 +180,34 @@ void idle_see(struct idle *idle, const struct record *record, uint64_t in_calls_
 
 /* After the last record: shows the listener the idle times that calls might have taken back. */
 void idle_show_rest(const struct idle *idle);
+
+/* A process uses a GPU, which it knows by that number. uuid: NULL: it has not told it. Returns its index + 1. */
+uint32_t idle_meet(struct idle *idle, const struct process *process, uint8_t device,
+		   const char *uuid);
+
+/* The GPUs are there: they are to be found by their uuids, too. */
+void idle_name_gpus(struct idle *idle);
+
+/* intervals.c: the GPU had nothing to do until the call; and a call that may have handed work to it was going on until now,
+ * so that it may have had. */
+void idle_end(struct idle *idle, struct idle_gpu *gpu, const struct idle_news *news);
+void idle_take_back(struct idle *idle, struct idle_gpu *gpu, const struct idle_news *news);
+
+/* News of a GPU, in the order of moments. */
+static inline void idle_apply(struct idle *idle, struct idle_gpu *gpu, const struct idle_news *news)
+{
+	if (news->submits) {
+		if (gpu->since_ns && news->begin_ns > gpu->since_ns)
+			idle_end(idle, gpu, news);
+		if (gpu->n_intervals)
+			idle_take_back(idle, gpu, news);
+	}
+	if (news->submits || news->dormant)
+		gpu->since_ns = 0;
+	gpu->n_busy += (size_t)news->busier;
+	if (!gpu->n_busy && !gpu->since_ns)
+		gpu->since_ns = news->ns;
+}
 
 /* The GPU that the process knows by that number; it makes itself known by its first operation. */
 struct idle_gpu *idle_gpu_of(struct idle *idle, const struct process *process, uint8_t device);

@@ -87,6 +87,7 @@ struct stack {
 	uint8_t n, n_python;
 	bool kept; /* while it is found out which are needed */
 	bool pinned; /* who needs it is not asked: it is never forgotten */
+	uint32_t held; /* atomic: so often others than the model's reading need it just now */
 	bool more_python; /* frames outside of these */
 	struct python_frame python[SPY_PYTHON_MOST]; /* the thread's in Python, innermost first */
 	uint64_t frames[];
@@ -292,7 +293,8 @@ static inline void model_apply(struct model *model, struct record *record)
 /* The thread of that number, named by another thread's record; made if it is new. */
 struct thread *model_thread(struct model *model, struct process *process, uint32_t tid);
 
-/* Forgets all stacks of its processes that are neither marked as kept nor pinned, and takes the marks off the others. */
+/* Forgets all stacks of its processes that are neither marked as kept nor pinned nor held, and takes the marks off the
+ * others. */
 void model_forget_stacks(struct model *model);
 
 /* One that stands for several of the process, where they are too many to tell apart; it has no

@@ -35,7 +35,8 @@ static void forget_stacks_of(struct process *process)
 	for (i = 0; i < process->n_stacks; i++) {
 		struct stack *stack = process->stacks[i];
 
-		if (!stack->kept && !stack->pinned) {
+		if (!stack->kept && !stack->pinned &&
+		    !__atomic_load_n(&stack->held, __ATOMIC_ACQUIRE)) {
 			free(stack);
 			continue;
 		}

@@ -7,7 +7,7 @@
 
 /* ---- GPUs ------------------------------------------------------------------------------------- */
 
-/* A GPU that two parts have met: their processes should have been in one. */
+/* A GPU that two parts have met, each as its own. */
 static bool is_met_twice(struct parts *p, const struct idle_gpu *gpu, struct idle_gpu_name **met)
 {
 	const struct gpu *named = idle_named(gpu);
@@ -17,8 +17,7 @@ static bool is_met_twice(struct parts *p, const struct idle_gpu *gpu, struct idl
 
 	if (!named || !named->uuid)
 		return false;
-	key = hash_key(named->uuid, strlen(named->uuid)) | (uint64_t)process->trace->host->index
-								   << 32;
+	key = groups_gpu_key(process->trace, named->uuid);
 	HASH_FIND(hh, *met, &key, sizeof(key), name);
 	if (name) {
 		p->conflict[0] = name->gpu;
@@ -33,59 +32,68 @@ static bool is_met_twice(struct parts *p, const struct idle_gpu *gpu, struct idl
 	return false;
 }
 
-/* GPUs in the order in which they were met; numbers: of each part, the whole's number of each of its GPUs. */
-static bool join_gpus(struct parts *p, uint32_t **numbers)
+/* The replay knows how it compares with GPUs of other parts, the part how with its own, by its own numbers. */
+static void join_own(struct idle_gpu *gpu, const struct part *part, const struct idle_gpu *own)
+{
+	struct idle_gpu replayed = *gpu;
+	size_t j;
+
+	*gpu = *own;
+	memcpy(gpu->together_ns, replayed.together_ns, sizeof(gpu->together_ns));
+	for (j = 0; j < part->n_gpus && j < IDLE_PAIRED; j++)
+		if (part->gpus[j] < IDLE_PAIRED)
+			gpu->together_ns[part->gpus[j]] += own->together_ns[j];
+	free(replayed.intervals);
+}
+
+/* Several parts use it: all else the replay knows. */
+static void join_shared(struct idle_gpu *gpu, const struct idle_gpu *of_part)
+{
+	gpu->turns += of_part->turns;
+	gpu->turns_brought += of_part->turns_brought;
+	gpu->turns_across += of_part->turns_across;
+	free(of_part->processes);
+}
+
+static void join_gpus_of(struct parts *p, struct part *part)
+{
+	struct idle *whole = &p->whole->idle, *idle = &part->a.idle;
+	size_t i;
+
+	for (i = 0; i < idle->n_gpus; i++) {
+		struct idle_gpu *gpu = &whole->gpus[part->gpus[i]];
+
+		if (p->gpu_parts[part->gpus[i]])
+			join_own(gpu, part, &idle->gpus[i]);
+		else
+			join_shared(gpu, &idle->gpus[i]);
+	}
+	idle->n_gpus = 0; /* what they have is the whole's */
+}
+
+/* The replay has met all GPUs in their order. */
+static bool join_gpus(struct parts *p)
 {
 	struct idle *whole = &p->whole->idle;
 	struct idle_gpu_name *met = NULL, *name, *next;
-	struct births order = {0};
 	bool twice = false;
-	size_t i, j;
+	size_t i;
 
-	for (i = 0; i < p->n; i++) {
-		struct idle *idle = &p->all[i].a.idle;
-
-		numbers[i] = xcalloc(idle->n_gpus + 1, sizeof(**numbers));
-		for (j = 0; j < idle->n_gpus; j++)
-			births_add(&order, &idle->gpus[j].born, i, &idle->gpus[j]);
-	}
-	births_sort(&order);
-	for (i = 0; i < order.n; i++) {
-		struct idle_gpu *gpu = order.all[i].what;
-		struct idle *idle = &p->all[order.all[i].part].a.idle;
-
-		twice |= is_met_twice(p, gpu, &met);
-		numbers[order.all[i].part][gpu - idle->gpus] = (uint32_t)i;
-		whole->gpus = grow(whole->gpus, i, sizeof(*whole->gpus));
-		whole->gpus[whole->n_gpus++] = *gpu;
-	}
-	for (i = 0; i < p->n; i++) /* what they have is the whole's */
-		p->all[i].a.idle.n_gpus = 0;
+	whole->gpus = p->idle.gpus;
+	whole->n_gpus = p->idle.n_gpus;
+	p->idle.gpus = NULL;
+	p->idle.n_gpus = 0;
+	for (i = 0; i < p->n; i++)
+		join_gpus_of(p, &p->all[i]);
+	idle_name_gpus(whole);
+	for (i = 0; i < whole->n_gpus; i++)
+		twice |= is_met_twice(p, &whole->gpus[i], &met);
 	HASH_EMPTY (met, name, next)
 		free(name);
-	births_release(&order);
 	return !twice || parts_refuse(p, "a GPU in several parts");
 }
 
-/* Those of one part it has compared itself, by its own numbers. */
-static void join_together(struct parts *p, const uint32_t *numbers, size_t n)
-{
-	struct idle *whole = &p->whole->idle;
-	uint64_t own[IDLE_PAIRED];
-	size_t i, j;
-
-	for (i = 0; i < n; i++) {
-		struct idle_gpu *gpu = &whole->gpus[numbers[i]];
-
-		memcpy(own, gpu->together_ns, sizeof(own));
-		memset(gpu->together_ns, 0, sizeof(gpu->together_ns));
-		for (j = 0; j < n && j < IDLE_PAIRED; j++)
-			if (i < IDLE_PAIRED && numbers[i] < IDLE_PAIRED && numbers[j] < IDLE_PAIRED)
-				gpu->together_ns[numbers[j]] = own[j];
-	}
-}
-
-static void join_users(struct idle *whole, const struct part *part, const uint32_t *numbers)
+static void join_users(struct idle *whole, const struct part *part)
 {
 	const struct idle *idle = &part->a.idle;
 	size_t i;
@@ -101,7 +109,7 @@ static void join_users(struct idle *whole, const struct part *part, const uint32
 			if (!idle->users[at].gpu) /* of most there are none */
 				continue;
 			*user = idle->users[at];
-			user->gpu = numbers[user->gpu - 1] + 1;
+			user->gpu = part->gpus[user->gpu - 1] + 1;
 		}
 		whole->recorded[part->processes[i]] = idle->recorded[part->processes[i]];
 		if (idle->ops.times)
@@ -111,45 +119,49 @@ static void join_users(struct idle *whole, const struct part *part, const uint32
 
 /* ---- sums ------------------------------------------------------------------------------------- */
 
-static uint64_t join_owner(const struct part *part, const uint32_t *numbers, uint64_t owner)
+static uint64_t join_owner(const struct part *part, uint64_t owner)
 {
 	switch (owner >> 32) {
 	case 0:
 		return idle_owner_thread(part->a.model.threads[owner]);
 	case 1:
-		return idle_owner_gpu(numbers[(uint32_t)owner]);
+		return idle_owner_gpu(part->gpus[(uint32_t)owner]);
 	case 2:
-		return idle_owner_exact(numbers[(uint32_t)owner]);
+		return idle_owner_exact(part->gpus[(uint32_t)owner]);
 	default: /* of a rank: the whole's */
 		return owner;
 	}
 }
 
-static bool join_sums(struct parts *p, uint32_t *const *numbers)
+static void take_sums(struct births *order, struct idle_sums *sums, size_t part)
+{
+	struct idle_sum *sum;
+
+	for (sum = sums->by_key; sum; sum = sum->hh.next)
+		births_add(order, &sum->born, part, sum);
+	HASH_CLEAR(hh, sums->by_key);
+}
+
+/* Of one record: first those of the GPU, which the replay has if other parts use it, too; then those of the thread; then
+ * those of ranks, which are another replay's. */
+static bool join_sums(struct parts *p)
 {
 	struct idle_sums *whole = &p->whole->idle.sums;
 	struct births order = {0};
 	struct idle_sum *sum;
 	size_t i;
 
-	for (i = 0; i < p->n; i++) {
-		struct idle_sums *sums = &p->all[i].a.idle.sums;
-
-		for (sum = sums->by_key; sum; sum = sum->hh.next)
-			births_add(&order, &sum->born, i, sum);
-		HASH_CLEAR(hh, sums->by_key);
-	}
-	/* The replay's, of ranks: of one record they come behind those of the part that has it. */
-	for (sum = whole->by_key; sum; sum = sum->hh.next)
-		births_add(&order, &sum->born, p->n, sum);
-	HASH_CLEAR(hh, whole->by_key);
+	take_sums(&order, &p->idle.sums, p->n);
+	for (i = 0; i < p->n; i++)
+		take_sums(&order, &p->all[i].a.idle.sums, i);
+	take_sums(&order, whole, p->n);
 	births_sort(&order);
 	for (i = 0; i < order.n; i++) {
 		size_t part = order.all[i].part;
 
 		sum = order.all[i].what;
 		if (part < p->n)
-			sum->key.owner = join_owner(&p->all[part], numbers[part], sum->key.owner);
+			sum->key.owner = join_owner(&p->all[part], sum->key.owner);
 		HASH_ADD(hh, whole->by_key, key, sizeof(sum->key), sum);
 	}
 	births_release(&order);
@@ -177,50 +189,33 @@ static void join_host_threads(struct host_threads *whole, struct part *part)
 	threads->n = 0;
 }
 
-static void join_range_times(struct idle *whole, const struct part *part)
+static void join_ranges(struct idle *whole, const struct part *part,
+			const struct idle_ranges *ranges)
 {
 	const struct range_names *names = &part->a.model.range_names;
-	size_t i, at;
+	size_t i;
 
-	for (i = 0; i < part->a.idle.n_ranges; i++) {
-		at = names->all[i]->into->index;
-		while (whole->n_ranges <= at) {
-			whole->range_ns =
-				grow(whole->range_ns, whole->n_ranges, sizeof(*whole->range_ns));
-			whole->range_ns[whole->n_ranges++] = 0;
-		}
-		whole->range_ns[at] += part->a.idle.range_ns[i];
-	}
+	for (i = 0; i < ranges->n; i++)
+		*idle_of_range(&whole->ranges, names->all[i]->into) += ranges->ns[i];
 }
 
 bool join_idle(struct parts *p)
 {
 	struct idle *whole = &p->whole->idle;
-	uint32_t **numbers = xcalloc(p->n + 1, sizeof(uint32_t *));
-	size_t *n_gpus = xcalloc(p->n + 1, sizeof(*n_gpus)), i, j;
-	bool fine;
+	size_t i;
 
 	if (!whole->ops.times)
 		whole->ops =
 			(struct gpu_ops){.times = xcalloc(whole->accounts->model->n_processes + 1,
 							  sizeof(*whole->ops.times)),
 					 .n_processes = whole->accounts->model->n_processes};
-	for (i = 0; i < p->n; i++)
-		n_gpus[i] = p->all[i].a.idle.n_gpus;
-	fine = join_gpus(p, numbers);
-	for (i = 0; fine && i < p->n; i++) {
-		join_together(p, numbers[i], n_gpus[i]);
-		join_users(whole, &p->all[i], numbers[i]);
+	if (!join_gpus(p))
+		return false;
+	for (i = 0; i < p->n; i++) {
+		join_users(whole, &p->all[i]);
 		join_host_threads(&whole->threads, &p->all[i]);
-		join_range_times(whole, &p->all[i]);
+		join_ranges(whole, &p->all[i], &p->all[i].a.idle.ranges);
+		join_ranges(whole, &p->all[i], &p->all[i].ranges);
 	}
-	for (i = 0; fine && i < whole->n_gpus && i < IDLE_PAIRED; i++)
-		for (j = 0; j < IDLE_PAIRED; j++)
-			whole->gpus[i].together_ns[j] += p->together[i].together_ns[j];
-	fine = fine && join_sums(p, numbers);
-	for (i = 0; i < p->n; i++)
-		free(numbers[i]);
-	free(numbers);
-	free(n_gpus);
-	return fine;
+	return join_sums(p);
 }

@@ -22,11 +22,20 @@ static int by_bytes(const void *a, const void *b)
 	return x->group < y->group ? -1 : x->group > y->group;
 }
 
+static uint64_t bytes_of(const struct trace *trace)
+{
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < trace->n_streams; i++)
+		bytes += reader_bytes(&trace->streams[i]->reader);
+	return bytes;
+}
+
 static struct load *loads_of(const struct trace_set *set, struct groups *groups, size_t *n)
 {
 	struct load *all = xcalloc(set->n_traces + 1, sizeof(*all));
 	uint32_t *at = xcalloc(set->n_traces + 1, sizeof(*at)), i;
-	size_t j;
 
 	*n = 0;
 	for (i = 0; i < set->n_traces; i++) {
@@ -36,11 +45,36 @@ static struct load *loads_of(const struct trace_set *set, struct groups *groups,
 			at[i] = (uint32_t)*n;
 			all[(*n)++].group = i;
 		}
-		for (j = 0; j < set->traces[i]->n_streams; j++)
-			all[at[first]].bytes += reader_bytes(&set->traces[i]->streams[j]->reader);
+		all[at[first]].bytes += bytes_of(set->traces[i]);
 	}
 	free(at);
 	return all;
+}
+
+/* Processes that share a GPU may be read apart, but then its news goes through the journals: only where together they are
+ * more than an even part. */
+static void unite_small(const struct trace_set *set, struct groups *groups, size_t most)
+{
+	bool *small = xcalloc(set->n_traces + 1, sizeof(*small));
+	struct groups by_use;
+	struct load *loads;
+	uint64_t all = 0;
+	uint32_t i;
+	size_t n, j;
+
+	groups_copy(&by_use, groups);
+	groups_by_use(&by_use, set);
+	loads = loads_of(set, &by_use, &n);
+	for (j = 0; j < n; j++)
+		all += loads[j].bytes;
+	for (j = 0; j < n; j++)
+		small[loads[j].group] = loads[j].bytes <= all / most;
+	for (i = 0; i < set->n_traces; i++)
+		if (small[groups_find(&by_use, i)])
+			groups_unite(groups, i, groups_find(&by_use, i));
+	groups_release(&by_use);
+	free(loads);
+	free(small);
 }
 
 static void add_process(struct part *part, const struct trace *trace)
@@ -60,10 +94,13 @@ static void share_out(struct parts *p, const struct trace_set *set, struct group
 		      size_t most)
 {
 	size_t n, i, j;
-	struct load *loads = loads_of(set, groups, &n);
+	struct load *loads;
 	uint64_t *bytes = xcalloc(most + 1, sizeof(*bytes));
 	uint32_t *part_of = xcalloc(set->n_traces + 1, sizeof(*part_of));
 
+	if (p->whole->accounted)
+		unite_small(set, groups, most);
+	loads = loads_of(set, groups, &n);
 	p->n = n < most ? n : most;
 	p->all = xcalloc(p->n + 1, sizeof(*p->all));
 	qsort(loads, n, sizeof(*loads), by_bytes);
@@ -76,8 +113,12 @@ static void share_out(struct parts *p, const struct trace_set *set, struct group
 		bytes[least] += loads[i].bytes + 1;
 		part_of[loads[i].group] = (uint32_t)least;
 	}
+	for (i = set->n_traces; i--;)
+		part_of[i] = part_of[groups_find(groups, (uint32_t)i)];
 	for (i = 0; i < set->n_traces; i++)
-		add_process(&p->all[part_of[groups_find(groups, (uint32_t)i)]], set->traces[i]);
+		add_process(&p->all[part_of[i]], set->traces[i]);
+	if (p->whole->accounted)
+		p->elsewhere = groups_elsewhere(set, part_of, &p->n_elsewhere);
 	free(loads);
 	free(bytes);
 	free(part_of);
@@ -156,8 +197,11 @@ void parts_init(struct parts *p, struct analysis *whole, struct groups *groups, 
 	}
 	for (i = 0; i < PART_LINES; i++)
 		p->heaps[i].all = xcalloc(p->n + 1, sizeof(struct part_journal *));
-	if (whole->accounted)
+	if (whole->accounted) {
 		find_begins(p, whole->set);
+		idle_init(&p->idle, &whole->accounts);
+		p->idle.sums.holds = true;
+	}
 	whole->accounts.kernel_overlap.numbers = true;
 }
 
@@ -211,6 +255,8 @@ static void init_accounts(struct part *part, const struct analysis *whole)
 	a->accounts.blame.journal = a->accounts.kernel_overlap.journal =
 		&part->journals[PART_LINE_CALLS].journal;
 	a->idle.journal = &part->journals[PART_LINE_IDLE].journal;
+	a->idle.elsewhere = part->parts->elsewhere;
+	a->idle.n_elsewhere = part->parts->n_elsewhere;
 	a->ranks.journal = &part->journals[PART_LINE_RANKS].journal;
 	for (i = 0; i < a->set->n_hosts; i++) {
 		a->accounts.cpu_pressure[i].apart = true;
@@ -300,6 +346,7 @@ static void release_journal(struct journal *journal, size_t first)
 		if (journal->all[i].kind == JOURNAL_RANK)
 			ranks_drop(journal->all[i].rank.news);
 	free(journal->all);
+	free(journal->stored);
 }
 
 static void release_chunks(struct part_chunk *chunk)
@@ -331,11 +378,13 @@ void parts_release(struct parts *p)
 			free(part->warnings[j].text);
 		free(part->warnings);
 		free(part->gpus);
+		free(part->ranges.ns);
 		free(part->streams);
 		free(part->processes);
 	}
-	for (i = 0; i < IDLE_PAIRED; i++)
-		free(p->together[i].intervals);
+	idle_release(&p->idle);
+	free(p->gpu_parts);
+	free(p->elsewhere);
 	free(p->all);
 	for (i = 0; i < PART_LINES; i++)
 		free(p->heaps[i].all);

@@ -2,11 +2,11 @@
  * analyzer/parallel/parts.h: a trace set is read in parts, by several threads at a time, and the result is that of one
  * reading of the whole set, to the last byte.
  *
- * A part is some processes, and all that their records say of one another: those that share a GPU are in one part
- * (trace/groups.h). Each part has a struct analysis of its own and goes through the main reading
- * alone (workers.c). What is about several parts (threads of other processes in the kernel module, the list of the worst
- * calls, GPUs that are idle together, ranks) it writes down in journals. Those of all parts are replayed in the order of
- * time (replay.c), while the parts are read. Then the parts become one: threads, locks, places and all that has a number
+ * A part is some processes. Those that share a GPU of which times are recorded are in one part, for these are put in one
+ * order (trace/groups.h). Each part has a struct analysis of its own and goes through the main reading alone (workers.c).
+ * What is about several parts (threads of other processes in the kernel module, the list of the worst calls, GPUs that they
+ * share or that are idle together, ranks) it writes down in journals. Those of all parts are replayed in the order of time
+ * (replay.c), while the parts are read. Then the parts become one: threads, locks, places and all that has a number
  * or an order get those that one reading would have given them, by the moment at which they came up (join*.c).
  *
  * Where a part meets what it cannot know by itself, or a bound that is for the whole set, the parts are given up, and the
@@ -29,7 +29,7 @@ enum part_state { PART_READY, PART_RUNNING, PART_ENDED };
 /* Journals are kept apart by what they are about, so that each of them can be replayed by a thread of its own. */
 enum part_line {
 	PART_LINE_CALLS, /* threads in the kernel module, the worst calls */
-	PART_LINE_IDLE, /* GPUs that are idle together */
+	PART_LINE_IDLE, /* GPUs that several parts use, or that are idle together */
 	PART_LINE_RANKS,
 	PART_LINES
 };
@@ -73,6 +73,7 @@ struct part {
 	/* For the replay: */
 	uint32_t *gpus; /* the whole's index of each of its GPUs; owned */
 	size_t n_gpus;
+	struct idle_ranges ranges; /* of GPUs that other parts use, too */
 	/* … and for the one who reads: */
 	struct part_warning *warnings;
 	size_t n_warnings;
@@ -96,10 +97,12 @@ struct parts {
 		struct part_journal **all;
 		size_t n;
 	} heaps[PART_LINES];
-	/* … and GPUs that are compared, so far */
-	struct idle_gpu together[IDLE_PAIRED];
-	const struct part *together_part[IDLE_PAIRED];
-	size_t n_together;
+	/* … and all GPUs so far: those of one part as far as they are compared with others, those of several with all that is
+	 * known of them */
+	struct idle idle;
+	const struct part **gpu_parts; /* of each; NULL: several; owned */
+	uint64_t *elsewhere; /* GPUs that several parts use: groups_elsewhere; owned */
+	size_t n_elsewhere;
 };
 
 /* Makes parts of the groups, `most` at most. parts_release in any case. */

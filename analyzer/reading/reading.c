@@ -129,7 +129,7 @@ static void see_window(struct analysis *a, struct fast_path *paths, const struct
 		seen = seen_of(a, NULL, thread, record->ns);
 		ranges_finish(&a->accounts.ranges, thread, &seen);
 	}
-	idle_see_dormant(&a->idle, record->process);
+	idle_see_dormant(&a->idle, record);
 }
 
 static bool begins_apart(const struct record *record)

@@ -137,7 +137,7 @@ static size_t fill(struct range_row *rows, struct arena *texts, const struct ana
 
 		if (!sum->count && !sum->marks)
 			continue;
-		add(&rows[shown->index], sum, i < a->idle.n_ranges ? a->idle.range_ns[i] : 0);
+		add(&rows[shown->index], sum, i < a->idle.ranges.n ? a->idle.ranges.ns[i] : 0);
 		rows[shown->index].names++;
 	}
 	for (i = 0; i < names->n; i++) {

@@ -1,13 +1,14 @@
 # shellcheck shell=bash
 # tests/e2e/jobs.sh: for tests that compare what several threads make of a set with what one makes. Needs $tool. Sourced.
 
-# compare VERB TRACES OPTIONS...: one thread, two, five: the same output, warnings and status.
+# compare VERB TRACES OPTIONS...: one thread and as many as $several says: the same output, warnings and status.
+several="2 5"
 compare() {
 	local verb=$1 traces=$2 jobs status
 	shift 2
 	CUDASPY_JOBS=1 "$tool" "$verb" "$@" "$traces" >one.out 2>one.err
 	status=$?
-	for jobs in 2 5; do
+	for jobs in $several; do
 		CUDASPY_JOBS=$jobs CUDASPY_JOBS_TRACE=1 "$tool" "$verb" "$@" "$traces" >more.out 2>more.all
 		[ $? = $status ] || fail "$verb $* $traces: other status with $jobs threads"
 		grep '^cudaspy: jobs:' more.all >more.parts

@@ -48,6 +48,54 @@ for i in 1 2 3; do
 done
 same_all timed several
 
+# ---- processes that share a GPU ----
+
+# in_parts TRACES PROCESSES PARTS: as five threads read them.
+in_parts() {
+	CUDASPY_JOBS=5 CUDASPY_JOBS_TRACE=1 "$tool" report "$1" 2>parts >/dev/null
+	grep -q "jobs: $2 processes in $3 parts by 5 threads$" parts || fail "$1: not $2 processes in $3 parts: $(grep jobs: parts)"
+}
+several="2 3 5 8"
+"$gentrace" shared 30000 6 shared || fail gentrace
+same_all shared several
+in_parts shared 6 6
+"$tool" report shared >out || fail "report shared"
+grep -q "^  GPU 0 (6 processes)  *idle [1-9]" out || fail "the GPU is never idle: $(grep 'GPU 0' out)"
+"$tool" report shared --format=json >out || fail "report shared --format=json"
+grep -q '"holder_cause": "' out || fail "no holder of a lock is followed: $(grep -A3 '"cause": "lock"' out | head)"
+same_digest shared
+for option in --process=gentrace.1002 --gpu=0 --range=step --thread=1003 --function=cudaLaunchKernel; do
+	compare report shared --format=json $option
+done
+"$gentrace" clients 12000 5 clients || fail gentrace # of MPS
+same_all clients several
+in_parts clients 5 5
+several="2 5"
+# Recorded by a version that says what threads did between their calls.
+cp -r shared gaps
+sed -i 's/trace_version = 5;/trace_version = 6;/' gaps/*/metadata
+same_all gaps several
+# Of two the other ones are not there; of one the end is missing, in another one's middle there is something else.
+mkdir torn
+cp -r shared/process_00000[1-4] torn
+truncate -s -3000 torn/process_000001/stream_0001*
+printf 'nothing of the kind' | dd of=torn/process_000003/stream_0002 bs=1 seek=5000 conv=notrunc status=none
+rm torn/process_000004/stream_0001*
+same_all torn several
+# Together they are not more than an even part of the set, and are read together.
+mkdir small
+"$gentrace" tiny 600 3 shared || fail gentrace
+for i in 0 1 2; do
+	cp -r tiny/process_00000$i small/tiny_$i
+	"$here/other_process.py" small/tiny_$i $((400 + i)) $((0x55550000 + i))
+done
+"$gentrace" large 160000 4 processes || fail gentrace
+for i in 0 1 2 3; do
+	cp -r large/process_00000$i small/large_$i
+done
+same_all small several
+in_parts small 7 5
+
 # ---- one process: a thread reads ahead, another one adds up waits ----
 
 "$gentrace" nested 30000 5 nested || fail gentrace # of some calls, those inside them are left for later
@@ -186,6 +234,15 @@ record 3 syncs &
 wait
 [ -e .failed ] && exit 1
 same_all recorded several
+# On one GPU.
+for app in contention starved copies; do
+	SPYSIM_GPUS=1 timeout 100 "$here/../sim/with-sim" "$build/cudaspy" run --no-report -o one_gpu -- \
+		"$build/testapps/$app" >/dev/null 2>"$app.err" || fail "$app: $(cat "$app.err")" &
+done
+wait
+[ -e .failed ] && exit 1
+same_all one_gpu several
+in_parts one_gpu '\([0-9]*\)' '\1'
 # GPU times, of which two processes share one GPU.
 for i in 0 1 1; do
 	SPYSIM_GPUS=4 CUDA_VISIBLE_DEVICES=$i timeout 100 "$here/../sim/with-sim" "$build/cudaspy" run --gpu --no-report -o exact -- \
@@ -194,6 +251,15 @@ done
 wait
 [ -e .failed ] && exit 1
 same_all exact several
+in_parts exact 3 2
+# Of one of two that share a GPU.
+for gpu in --gpu ""; do
+	# shellcheck disable=SC2086
+	timeout 100 "$here/../sim/with-sim" "$build/cudaspy" run $gpu --no-report -o half -- "$build/testapps/starved" >/dev/null 2>&1 || fail "starved $gpu" &
+done
+wait
+[ -e .failed ] && exit 1
+same_all half one
 timeout 100 "$here/../sim/with-sim" "$build/cudaspy" run --no-report --gpu -o ranks -- "$build/testapps/ranks" >/dev/null 2>&1 || fail "ranks"
 same_all ranks several
 cp -r ranks all

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The analyzer built with ThreadSanitizer, reading sets by several threads: one process and many, with waits, calls inside
-# others, ranks; torn ones.
+# The analyzer built with ThreadSanitizer, reading sets by several threads: one process and many, some of them on one GPU,
+# with waits, calls inside others, ranks; torn ones.
 . "$(dirname "$0")/lib.sh"
 . "$here/sanitizer.sh"
 
@@ -16,6 +16,7 @@ done <<-END
 	100000 8 nested
 	20000 6 waiters
 	60000 8 processes
+	30000 6 shared
 	20000 4 ranks
 END
 cp -r processes torn
@@ -23,7 +24,7 @@ for stream in torn/*/stream_0001; do
 	truncate -s -1000 "$stream"
 done
 
-for set in loop nested waiters processes ranks torn; do
+for set in loop nested waiters processes shared ranks torn; do
 	"$tool" report "$set" --format=json --jobs=1 >one.json 2>one.err
 	for jobs in 2 3 5; do
 		setarch -R timeout 120 "$CUDASPY_BUILD/tsan_analyzer/cudaspy" report "$set" --format=json --jobs=$jobs >more.json 2>more.err

@@ -184,26 +184,54 @@ static void prepare(struct reading_of *r)
 	ranks_init(&r->a.ranks, &r->a.idle, false);
 }
 
-/* Nobody has said that two processes use one GPU: joining the parts finds it. */
-static void test_one_gpu_in_two_parts(void **state)
+/* Each of three processes by itself; the first two use one GPU. known: the first reading has seen it. */
+static void read_apart(struct reading_of *r, struct parts *parts, bool known)
+{
+	struct groups groups;
+	size_t i;
+
+	prepare(r);
+	for (i = 0; !known && i < r->set.n_traces; i++)
+		r->set.traces[i]->use.n_gpus = 0;
+	groups_init(&groups, 3);
+	parts_init(parts, &r->a, &groups, 8);
+	assert_int_equal(parts->n, 3);
+	parts_read(parts, 2, tell_nothing);
+	groups_release(&groups);
+}
+
+static void test_one_gpu_of_two_parts(void **state)
 {
 	static struct reading_of r;
 	char *dir = make_dir();
-	struct groups groups;
 	struct parts parts;
 
 	(void)state;
 	open_log(&r, dir);
-	prepare(&r);
-	groups_init(&groups, 3);
-	parts_init(&parts, &r.a, &groups, 8);
-	assert_int_equal(parts.n, 3);
-	parts_read(&parts, 2, tell_nothing);
+	read_apart(&r, &parts, true);
+	assert_true(parts_join(&parts));
+	assert_int_equal(r.a.idle.gpus[0].n_processes, 2);
+	assert_ptr_equal(r.a.idle.gpus[0].processes[0], &r.a.model.processes[0]);
+	assert_ptr_equal(r.a.idle.gpus[0].processes[1], &r.a.model.processes[1]);
+	parts_release(&parts);
+	close_log(&r);
+	scratch_remove(dir);
+}
+
+/* Joining the parts finds it. */
+static void test_one_gpu_unknown(void **state)
+{
+	static struct reading_of r;
+	char *dir = make_dir();
+	struct parts parts;
+
+	(void)state;
+	open_log(&r, dir);
+	read_apart(&r, &parts, false);
 	assert_false(parts_join(&parts));
 	assert_true(parts.has_conflict);
 	assert_int_equal(parts.conflict[0] + parts.conflict[1], 1); /* 0 and 1 */
 	parts_release(&parts);
-	groups_release(&groups);
 	close_log(&r);
 	scratch_remove(dir);
 }
@@ -264,7 +292,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_as_one),
-		cmocka_unit_test(test_one_gpu_in_two_parts),
+		cmocka_unit_test(test_one_gpu_of_two_parts),
+		cmocka_unit_test(test_one_gpu_unknown),
 		cmocka_unit_test(test_refusal),
 		cmocka_unit_test(test_pool),
 	};
