@@ -19,6 +19,7 @@ struct options {
 	const char *window;
 	const char *table;
 	const char *profile;
+	const char *run;
 	struct filter_words words;
 	bool redact;
 };
@@ -31,6 +32,7 @@ static const struct option_row option_rows[] = {
 	{"window",  'w', "MB",     "perfetto: no file is larger, in million bytes (default: 300)", offsetof(struct options, window)},
 	{"table",   't', "NAME",   "csv: only that table, which can go to standard output", offsetof(struct options, table)},
 	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
+	RUN_OPTION(struct options, run),
 	FILTER_OPTIONS(struct options, words),
 	JOBS_OPTION(struct options, jobs),
 	REDACT_OPTION(struct options, redact),
@@ -113,9 +115,10 @@ static int export_read(struct exporting *e)
 	return err;
 }
 
-static int export_traces(struct exporting *e, const char *const *dirs, size_t n_dirs)
+static int export_traces(struct exporting *e, const char *const *dirs, size_t n_dirs,
+			 const struct trace_filter *traces)
 {
-	int err = trace_set_open(&e->set, dirs, n_dirs, NULL);
+	int err = trace_set_open(&e->set, dirs, n_dirs, traces);
 
 	if (!err) {
 		e->symbols = symbolizer_new();
@@ -188,7 +191,8 @@ static int run(const struct command *self, int argc, char **argv)
 	e.reading.profile = options.profile;
 	status = filter_parse(&filter, &options.words)
 			 ? STATUS_USAGE
-			 : export_traces(&e, (const char *const *)argv + 1, (size_t)argc - 1);
+			 : export_traces(&e, (const char *const *)argv + 1, (size_t)argc - 1,
+					 &(struct trace_filter){.wanted = options.run});
 	filter_release(&filter);
 	return status;
 }

@@ -78,6 +78,8 @@ for verb in "report -f json" "why -f json gpu0" dump info; do
 	grep -q 'read as one' err && fail "$verb --run=last: names the others: $(cat err)"
 done
 "$tool" report -f json --run=last two | jq -e '.summary.runs == 1 and .summary.processes == 1' >said || fail "--run=last: more than that"
+"$tool" export --format=csv --table=summary --run=last two >last 2>err || fail "export --run=last: $(cat err)"
+[ -s err ] && fail "export --run=last: names the others: $(cat err)"
 for process in two/*.cudaspy; do
 	name=$(basename "$process" .cudaspy | sed 's/-\([0-9]*\)$/.\1/')
 	expect "--run=$name" "$("$tool" report --run="$name" two | sed -n 's/^  program  *//p')" "$name"
