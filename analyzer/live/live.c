@@ -449,7 +449,7 @@ int live_begin(struct live *live, const char *const *dirs, size_t n_dirs,
 	int err;
 
 	*live = (struct live){0};
-	err = trace_set_open(&live->set, dirs, n_dirs, NULL);
+	err = trace_set_open(&live->set, dirs, n_dirs, &(struct trace_filter){.apart = true});
 	if (err)
 		return err;
 	for (i = 0; i < live->set.n_traces; i++)

@@ -172,17 +172,20 @@ static char *list_runs(const struct trace_set *set)
 	return list;
 }
 
-void runs_tell(const struct trace_set *set)
+void runs_tell(const struct trace_set *set, bool may_choose)
 {
 	const struct trace_run *last;
-	char *list;
+	char *list, *how = NULL;
 
 	if (set->n_runs < 2)
 		return;
 	last = &set->runs[set->n_runs - 1];
 	list = list_runs(set);
-	warn("traces of %zu runs are read as one: %s; --run=last or --run=%s.%u reads one of them",
-	     set->n_runs, list, last->first->program, last->first->pid);
+	if (may_choose)
+		how = xasprintf("; --run=last or --run=%s.%u reads one of them",
+				last->first->program, last->first->pid);
+	warn("traces of %zu runs are read as one: %s%s", set->n_runs, list, how ?: "");
+	free(how);
 	free(list);
 }
 

@@ -386,8 +386,8 @@ int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs
 	if (filter && filter->wanted && set->n_traces) {
 		err = runs_choose(set, filter->wanted);
 		drop(set);
-	} else if (!filter || !filter->run) {
-		runs_tell(set);
+	} else if (!filter || (!filter->run && !filter->apart)) {
+		runs_tell(set, filter != NULL);
 	}
 	number(set);
 	hosts_find(set);

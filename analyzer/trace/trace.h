@@ -144,6 +144,7 @@ struct trace_set {
 struct trace_filter {
 	const char *run; /* only those of this run (metadata: cudaspy_run); NULL: all */
 	const char *wanted; /* the same, as users say it: runs_choose; NULL: all */
+	bool apart; /* whose processes are looked at one by one: nothing is said of several runs */
 };
 
 /*

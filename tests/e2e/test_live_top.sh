@@ -76,6 +76,24 @@ expect "a service that is told to end: status ($(cat service.out))" $status 0
 expect "metrics that cannot be written: status" $? 2
 grep -q 'no/such/folder/x.prom: No such file' err || fail "metrics that cannot be written: $(cat err)"
 
+# ---- programs of several runs: each is shown, and nothing is said of reading them as one ---------------
+runs=
+for i in 1 2; do
+	"$sim" env CUDASPY_LIB="$shim" "$tool" run --no-report -o two -- "$app" --seconds 300 --variant kernel >run$i.out 2>run$i.err &
+	runs="$runs $!"
+done
+trap 'kill -TERM $runs 2>/dev/null; kill -KILL $running 2>/dev/null; screen kill-server 2>/dev/null; wait 2>/dev/null; clean_up' EXIT
+for i in $(seq 300); do
+	"$tool" top --json --interval=100ms two >two.json 2>err
+	[ -s two.json ] && jq -e '.processes | length == 2' two.json >/dev/null 2>&1 && break
+	sleep 0.1
+done
+expect "processes of two runs ($(cat err run?.err))" "$(jq '.processes | length' two.json)" 2
+[ -s err ] && fail "top, two runs: complains: $(cat err)"
+kill -TERM $runs
+# shellcheck disable=SC2086
+wait $runs
+
 # ---- what is wrong ------------------------------------------------------------------------------------
 for wrong in "--interval=1ms:100ms at least" "--interval=soon:not a time" ":no terminal"; do
 	# shellcheck disable=SC2086

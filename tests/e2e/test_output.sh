@@ -70,7 +70,10 @@ for calls in 3 5; do
 		fail "run: $(cat err)"
 done
 "$tool" report two >both 2>err || fail "two runs: $(cat err)"
-grep -q '^cudaspy: traces of 2 runs are read as one: life\.' err || fail "two runs are not named: $(cat err)"
+grep -q '^cudaspy: traces of 2 runs are read as one: life\..*; --run=last or' err || fail "two runs are not named: $(cat err)"
+"$tool" diff two two >said 2>err
+grep -q '^cudaspy: traces of 2 runs are read as one: life\.' err || fail "diff: two runs are not named: $(cat err)"
+grep -q -e --run err && fail "diff: names an option that it does not have: $(cat err)"
 tr -s ' \n' ' ' <both | grep -q 'note traces of 2 runs are shown as one: life\.' || fail "the report does not say so: $(cat both)"
 for verb in "report -f json" "why -f json gpu0" dump info; do
 	# shellcheck disable=SC2086
