@@ -139,8 +139,10 @@ static int places_open(struct places *places, const struct options *options)
 			      &(struct output_options){.path = options->output}, false);
 	if (status)
 		return status;
+	/* Standard output is mpirun's: a terminal of its own (Open MPI), whatever it writes to. */
 	status = output_begin(&places->report, "mpi",
-			      &(struct output_options){.path = options->report, .no_pager = true},
+			      &(struct output_options){
+				      .path = options->report, .colour = "never", .no_pager = true},
 			      false);
 	if (status)
 		output_end(&places->digest, false);

@@ -66,6 +66,7 @@ for mpi in openmpi mpich; do
 		status 0 "$mpi, $ranks ranks" $(with $mpi $ranks -o got.digest traces)
 		cmp got.digest wanted.digest || fail "$mpi: $ranks ranks make another digest"
 		grep -q 'rank 1 .*comes late' out || fail "$mpi: not named: $(cat out)"
+		grep -q $'\e' out && fail "$mpi: colours in a file: $(cat -v out)"
 	done
 	status 0 "$mpi: digests" $(with $mpi 8 -o got.digest --format=json --report=report.json --statistics many)
 	cmp got.digest many.digest || fail "$mpi: digests make another one"
