@@ -44,8 +44,7 @@ static const char *why_unknown(struct arena *texts, const struct cost_estimate *
 
 	switch (e->verdict) {
 	case COST_NOTHING:
-		return "not measured: that begins 10 s after the first call, or with "
-		       "--measure-cost";
+		return "not measured: cudaspy run --measure-cost does it";
 	case COST_FEW_CALLS:
 		return "too few calls in most of the time";
 	case COST_FEW_BLOCKS:
