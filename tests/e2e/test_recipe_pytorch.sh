@@ -23,6 +23,10 @@ grep -q 'traces of . runs' both && fail "the ranks are several runs"
 [ -s report.html ] || fail "no page"
 "$tool" report --format=json traces >report.json 2>/dev/null || fail "no report"
 says 'pageable-copy' report.json
+line=$(python3 -c 'import json; print([f["python_line"] for f in json.load(open("report.json"))["findings"] if f["id"] == "straggler-rank"][0])')
+echo "straggler-rank calls.py:$line -- checkpoint, every hour" >accepted.txt
+"$tool" report --fail-on=straggler-rank traces >said 2>&1 && fail "a rank that holds the others up passes"
+"$tool" report --fail-on=straggler-rank --suppress=accepted.txt traces >said 2>&1 || fail "it is not accepted: $(cat said)"
 
 follows loader
 expect "traces of one worker" "$(ls -d loader-1/*.cudaspy | wc -l)" 1
