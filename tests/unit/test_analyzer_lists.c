@@ -1,7 +1,7 @@
 /*
  * tests/unit/test_analyzer_lists.c: lists that are kept in two places agree: the files of the
  * detectors, their table and docs/USAGE.md; the options of the recording and docs/USAGE.md; the formats and the help; the
- * keys of a report and docs/REPORT_FORMAT.md.
+ * keys of a report and docs/REPORT_FORMAT.md; the kinds of records and docs/TRACE_FORMAT.md.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <limits.h>
 #include "cmd/command.h"
+#include "cudaspy/metadata_layout.h"
 #include "scratch.h"
 #include "findings/detector.h"
 #include "render/render.h"
@@ -201,12 +202,37 @@ static void test_report_keys(void **state)
 	free(format);
 }
 
+/* The tables of docs/TRACE_FORMAT.md have each kind of record: | number | name |. */
+static void test_events(void **state)
+{
+	static const struct {
+		int number;
+		const char *name;
+	} events[] = {
+#define EVENT(number, type, name, texts) {number, #name},
+		SPY_EVENTS(EVENT)
+#undef EVENT
+	};
+	char *format = scratch_read(in_source("docs/TRACE_FORMAT.md"), NULL);
+	char row[80];
+	size_t i;
+
+	(void)state;
+	assert_non_null(format);
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		snprintf(row, sizeof(row), "\n| %d | %s |", events[i].number, events[i].name);
+		if (!strstr(format, row))
+			fail_msg("docs/TRACE_FORMAT.md has no row '%s'", row + 1);
+	}
+	free(format);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_detectors),   cmocka_unit_test(test_detectors_told),
 		cmocka_unit_test(test_options),     cmocka_unit_test(test_formats),
-		cmocka_unit_test(test_report_keys),
+		cmocka_unit_test(test_report_keys), cmocka_unit_test(test_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
