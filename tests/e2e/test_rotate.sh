@@ -110,7 +110,6 @@ fi
 CUDASPY_ROTATE_SIZE=1 CUDASPY_KEEP=4 same bound "$bin/life" load 4 150000
 kib=$(du -sk "$out" | cut -f 1)
 [ "$kib" -le 4096 ] || fail "a bound of 4 MiB: $kib KiB"
-[ "$kib" -ge 2500 ] || fail "a bound of 4 MiB: only $kib KiB are kept"
 [ "$(find "$out" -name '.*.removed' | wc -l)" -le 1 ] || fail "deleted parts are there"
 reported "$out"
 kept=$(jq .summary.calls report.json)
@@ -118,6 +117,11 @@ removed=$(jq '[.losses[] | select(.kind == "removed") | .count] | add' report.js
 # a record in the making when a part ends is on one side or the other
 [ $((removed + kept - 600000)) -le 8 ] && [ $((removed + kept - 600000)) -ge -8 ] || fail "$removed removed and $kept kept of 600000"
 "$tool" report "$out" | tr -s ' \n' ' ' | grep -q 'removed by the recorder' || fail "the report does not say that parts were removed"
+# Of several threads the one that ends a part may have no CPU meanwhile: then it is large, and deleted as a whole. One alone
+# ends each in time.
+CUDASPY_ROTATE_SIZE=1 CUDASPY_KEEP=4 same alone "$bin/life" load 1 300000
+kib=$(du -sk "$out" | cut -f 1)
+[ "$kib" -ge 2500 ] && [ "$kib" -le 4096 ] || fail "a bound of 4 MiB, one thread: $kib KiB are kept"
 
 # --- a week in seconds: by time and size, with bounds (tests/bench/week.sh has the long one) ---
 WEEK_SAMPLE=1 WEEK_PART=1 WEEK_KEEP=16 timeout 300 "$here/../bench/week.sh" 2000000 2 >week || fail "a week: $(cat week)"
