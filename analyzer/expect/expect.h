@@ -132,6 +132,8 @@ struct expect {
 	struct trace_set *set;
 	struct machine machine;
 	uint64_t records; /* that the first reading met */
+	uint64_t outer,
+		inner; /* that it looked at, but for calls inside others; and these, about */
 	uint64_t *last_ns; /* by the trace's index: its last record's time */
 	struct phases phases;
 	const struct profile *profile; /* in use, or NULL */

@@ -251,6 +251,8 @@ static void join_run(struct lesson *lesson, struct run *run)
 		   l->e.machine.n_drivers);
 	join_names(&e->machine.gpus, &e->machine.n_gpus, l->e.machine.gpus, l->e.machine.n_gpus);
 	e->records += l->e.records;
+	e->outer += l->e.outer;
+	e->inner += l->e.inner;
 	e->last_ns[process] = max_u64(e->last_ns[process], l->last_ns);
 	phases_join(&e->phases, &l->e.phases);
 	join_use(&run->trace->use, &l->use);

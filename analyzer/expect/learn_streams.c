@@ -417,6 +417,8 @@ static void learn_stream(struct learner *l, struct stream *stream)
 		learn_record(l, r->record);
 	}
 	l->e->records += r->records + passed / RECORD_BYTES;
+	l->e->outer += r->records;
+	l->e->inner += r->inner_bytes / sizeof(struct spy_rec_inner);
 	if (r->records)
 		l->learned->last_ns = max_u64(l->learned->last_ns,
 					      timeline_ns(&stream->trace->timeline, r->time));

@@ -207,9 +207,16 @@ static void show(const struct analysis *a, const struct record *record, bool lef
 				  completed_call_at(&c->ring, c->ring.n - 1));
 }
 
+/* Where the most records are calls inside others, which those who read ahead count, the main reading takes less time than one
+ * of them. Else two are of no use, and which one's record comes first would have to be found out for each. */
+static unsigned int threads_ahead(const struct analysis *a, unsigned int helpers)
+{
+	return a->expect.inner > a->expect.outer ? helpers : 1;
+}
+
 /* Other threads read ahead, if there can be any. Calls inside others may come out of order where nobody has to see each of
  * them; where all calls count, those threads count them by function. */
-static void begin_ahead(struct reading *r, unsigned int threads)
+static void begin_ahead(struct reading *r, unsigned int helpers)
 {
 	struct analysis *a = r->a;
 	bool all = !a->filtering.kinds;
@@ -219,7 +226,7 @@ static void begin_ahead(struct reading *r, unsigned int threads)
 		.record = &r->record,
 		.nested_ns = all && !a->accounts.listener ? UNATTRIBUTED_DELAY_NS : 0,
 		.count = all,
-		.threads = threads,
+		.threads = threads_ahead(a, helpers),
 	};
 
 	r->ahead = ahead_begin(&wish);

@@ -210,6 +210,7 @@ struct reader {
 	bool any_packet;
 	uint64_t seq; /* of the packet */
 	uint64_t others; /* of the records, those that are no calls */
+	uint64_t inner_bytes; /* of the calls that reader_next_outer has passed over */
 	struct reader_losses losses;
 };
 
@@ -366,6 +367,7 @@ static inline bool reader_next_outer(struct reader *r)
 		else
 			break;
 	}
+	r->inner_bytes += (size_t)(at - (r->at + r->size));
 	if (likely(reader_step_to(r, at)))
 		return true;
 	r->at = at;
