@@ -22,6 +22,11 @@ struct journal_entry *journal_add_heavy(struct journal *journal, enum journal_ki
 	return entry;
 }
 
+void journal_empty(struct journal *journal)
+{
+	journal->n = journal->weight = journal->stored_bytes = 0;
+}
+
 size_t journal_store(struct journal *journal, const void *data, size_t bytes)
 {
 	size_t at = journal->stored_bytes;

@@ -80,6 +80,9 @@ struct journal {
 struct journal_entry *journal_add_heavy(struct journal *journal, enum journal_kind kind,
 					size_t weight);
 
+/* It has no entries, and keeps its room. */
+void journal_empty(struct journal *journal);
+
 /* More than an entry has room for: kept with the journal. Returns where. */
 size_t journal_store(struct journal *journal, const void *data, size_t bytes);
 

@@ -372,6 +372,8 @@ void parts_release(struct parts *p)
 		for (j = 0; j < PART_LINES; j++) {
 			release_chunks(part->journals[j].chunks);
 			release_chunks(part->journals[j].replayed);
+			release_chunks(part->journals[j].blank);
+			release_chunks(part->journals[j].emptied);
 			release_journal(&part->journals[j].journal, 0);
 		}
 		for (j = 0; j < part->n_warnings; j++)

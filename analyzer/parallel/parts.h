@@ -49,6 +49,8 @@ struct part_journal {
 	struct journal journal; /* of the one who reads */
 	struct part_chunk *chunks, **last_chunk; /* the workers' lock: put back, to be replayed */
 	struct part_chunk *replayed, **last_replayed; /* the replay's */
+	/* Empty ones, to be written again: the workers' lock, and the replay's. */
+	struct part_chunk *blank, *emptied;
 	struct part *part;
 };
 

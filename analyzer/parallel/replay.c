@@ -162,9 +162,10 @@ static void take(struct part_journal *j)
 	j->replayed = chunk->behind;
 	if (!j->replayed)
 		j->last_replayed = &j->replayed;
-	free(chunk->journal.all);
-	free(chunk->journal.stored);
-	free(chunk);
+	journal_empty(&chunk->journal);
+	chunk->next = 0;
+	chunk->behind = j->emptied;
+	j->emptied = chunk;
 }
 
 /* ---- in the order of moments ------------------------------------------------------------------ */
@@ -210,6 +211,10 @@ void parts_replay_take(struct parts *p, enum part_line line)
 		struct part_journal *j = &p->all[i].journals[line];
 		bool is_in_heap = j->replayed;
 
+		if (!j->blank) {
+			j->blank = j->emptied;
+			j->emptied = NULL;
+		}
 		if (!j->chunks)
 			continue;
 		*j->last_replayed = j->chunks;

@@ -125,13 +125,17 @@ static struct part *choose(const struct workers *w)
 static size_t put_back_journal(struct part_journal *j)
 {
 	struct part_chunk *chunk;
+	struct journal written;
 	size_t weight = j->journal.weight;
 
 	if (!j->journal.n)
 		return 0;
-	chunk = xcalloc(1, sizeof(*chunk));
-	chunk->journal = j->journal;
-	j->journal = (struct journal){0};
+	chunk = j->blank ?: xcalloc(1, sizeof(*chunk));
+	j->blank = chunk->behind;
+	written = j->journal;
+	j->journal = chunk->journal;
+	chunk->journal = written;
+	chunk->behind = NULL;
 	*j->last_chunk = chunk;
 	j->last_chunk = &chunk->behind;
 	return weight;
