@@ -108,44 +108,67 @@ bool spy_plan_warning(char *text, size_t size)
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
-/* One begins. False: it is none of those that are recorded. */
-static bool begin_range(const char *why)
+/* For a window that the first range opens, or the last one closes: another thread's may have begun or ended meanwhile. */
+static bool is_one_open(void)
 {
-	uint64_t step;
-
-	if (not_before && spy_clock() < not_before)
-		return false;
-	step = atomic_fetch_add(&steps, 1) + 1;
-	if (last_step && step > last_step)
-		return false;
-	atomic_fetch_add(&open_ranges, 1);
-	if (!first_step || step >= first_step)
-		spy_window_open(why);
-	return true;
+	return atomic_load(&open_ranges);
 }
 
-/* One that began has ended. */
+static bool is_none_open(void)
+{
+	return !atomic_load(&open_ranges);
+}
+
+/* One begins. False: it is none of those that are recorded. */
+static bool count_step(uint64_t *step)
+{
+	if (not_before && spy_clock() < not_before)
+		return false;
+	*step = atomic_fetch_add(&steps, 1) + 1;
+	return !last_step || *step <= last_step;
+}
+
+static void open_in(uint64_t step, const char *why, bool first)
+{
+	if (!first_step || step >= first_step)
+		spy_window_open(why, first ? is_one_open : NULL);
+}
+
+/* The last one has ended. */
+static void close_behind(const char *why)
+{
+	if (!last_step || atomic_load(&steps) >= last_step)
+		spy_window_close(why, is_none_open);
+}
+
+/* Between two starts without a stop nothing begins anew, whatever the threads. */
+void spy_window_profiler(bool start)
+{
+	uint32_t none = 0;
+	uint64_t step;
+
+	if (capture != SPY_CAPTURE_PROFILER)
+		return;
+	if (!start) {
+		if (atomic_exchange(&open_ranges, 0))
+			close_behind("cudaProfilerStop");
+	} else if (atomic_compare_exchange_strong(&open_ranges, &none, 1)) {
+		if (count_step(&step))
+			open_in(step, "cudaProfilerStart", true);
+		else
+			atomic_store(&open_ranges, 0);
+	}
+}
+
+/* One of NVTX that began has ended. */
 static void end_range(const char *why)
 {
 	uint32_t open = atomic_load(&open_ranges);
 
 	while (open && !atomic_compare_exchange_weak(&open_ranges, &open, open - 1))
 		;
-	if (open <= 1 && (!last_step || atomic_load(&steps) >= last_step))
-		spy_window_close(why);
-}
-
-/* Between two starts without a stop nothing begins anew. */
-void spy_window_profiler(bool start)
-{
-	static _Atomic bool profiling;
-
-	if (capture != SPY_CAPTURE_PROFILER)
-		return;
-	if (start && !atomic_load(&open_ranges))
-		atomic_store(&profiling, begin_range("cudaProfilerStart"));
-	else if (!start && atomic_exchange(&profiling, false))
-		end_range("cudaProfilerStop");
+	if (open <= 1)
+		close_behind(why);
 }
 
 static bool is_wanted(uint32_t name)
@@ -166,11 +189,13 @@ static bool is_wanted(uint32_t name)
 static bool range_begins(uint32_t name)
 {
 	char why[64];
+	uint64_t step;
 
-	if (!is_wanted(name))
+	if (!is_wanted(name) || !count_step(&step))
 		return false;
 	snprintf(why, sizeof(why), "range %s", range_name);
-	return begin_range(why);
+	open_in(step, why, !atomic_fetch_add(&open_ranges, 1));
+	return true;
 }
 
 bool spy_window_range_begins(uint32_t name)

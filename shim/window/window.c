@@ -160,18 +160,25 @@ static uint64_t begin_of_next(uint64_t now, uint64_t began)
 struct change {
 	bool open;
 	const char *why;
+	bool (*holds)(void); /* NULL: in any case */
 };
+
+static bool is_in_vain(const struct change *change)
+{
+	return change->open == opened || (change->holds && !change->holds());
+}
 
 /* Where there is no session yet, the next one begins so. */
 static void change_early(const struct change *change)
 {
-	if (change->open != opened)
+	if (!is_in_vain(change))
 		set(change->open, 0);
 }
 
 static void change_on_own_stack(void *data)
 {
 	const struct change *change = data;
+	bool is_so = change->open == opened;
 	struct spy_rec_window *record;
 	uint64_t before, now;
 
@@ -179,14 +186,17 @@ static void change_on_own_stack(void *data)
 		change_early(change);
 		return;
 	}
-	if (change->open == opened)
+	/* Another thread may be about to change it, for a reason that does not hold any more: only under the lock it is
+	 * known. */
+	if (is_so && !change->holds)
 		return;
-	record = spy_session_append(SPY_EV_WINDOW, sizeof(*record));
+	record = is_so ? spy_session_offer(SPY_EV_WINDOW, sizeof(*record))
+		       : spy_session_append(SPY_EV_WINDOW, sizeof(*record));
 	/* Without the record of its begin a window would not be known as one. One that ends without a record is told
 	 * of by the next one's. */
-	if (!record && change->open)
+	if (!record && (change->open || is_so))
 		return;
-	if (record && change->open == opened) { /* by another thread, just now */
+	if (record && is_in_vain(change)) {
 		spy_unlock(&spy_session->lock);
 		return;
 	}
@@ -201,16 +211,16 @@ static void change_on_own_stack(void *data)
 	spy_session_commit(sizeof(*record));
 }
 
-void spy_window_open(const char *why)
+void spy_window_open(const char *why, bool (*holds)(void))
 {
-	struct change change = {.open = true, .why = why};
+	struct change change = {.open = true, .why = why, .holds = holds};
 
 	spy_own_stack_run(change_on_own_stack, &change);
 }
 
-void spy_window_close(const char *why)
+void spy_window_close(const char *why, bool (*holds)(void))
 {
-	struct change change = {.open = false, .why = why};
+	struct change change = {.open = false, .why = why, .holds = holds};
 
 	spy_own_stack_run(change_on_own_stack, &change);
 }
@@ -306,12 +316,12 @@ static void start(const struct spy_board *board)
 	asked.for_cycles = board->wanted_for_ns ? cycles(board->wanted_for_ns) : 0;
 	asked.every_cycles = board->wanted_every_ns ? cycles(board->wanted_every_ns) : 0;
 	if (at_ns > now.realtime_ns) {
-		spy_window_close("cudaspy start --at");
+		spy_window_close("cudaspy start --at", NULL);
 		atomic_store(&due, now.clock + cycles(at_ns - now.realtime_ns));
 	} else if (opened) {
 		atomic_store(&due, end_of_window(now.clock));
 	} else {
-		spy_window_open("cudaspy start");
+		spy_window_open("cudaspy start", NULL);
 	}
 }
 
@@ -319,7 +329,7 @@ static void stop(void)
 {
 	asked.active = false;
 	asked.for_cycles = asked.every_cycles = 0;
-	spy_window_close("cudaspy stop");
+	spy_window_close("cudaspy stop", NULL);
 	atomic_store(&due, UINT64_MAX);
 }
 
@@ -381,10 +391,10 @@ static void look_on_own_stack(void *data)
 	if (!atomic_compare_exchange_strong(&due, &at, UINT64_MAX))
 		return;
 	if (opened) {
-		spy_window_close(asked.active ? "cudaspy start --for" : "--duration");
+		spy_window_close(asked.active ? "cudaspy start --for" : "--duration", NULL);
 		return;
 	}
-	spy_window_open(asked.active ? "cudaspy start --at" : plan.why);
+	spy_window_open(asked.active ? "cudaspy start --at" : plan.why, NULL);
 	if (!opened)
 		put_off(now);
 }

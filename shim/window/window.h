@@ -71,9 +71,10 @@ void spy_window_begin(uint64_t loaded);
 struct spy_rec_window;
 int spy_window_describe(struct spy_rec_window records[2]);
 
-/* Opens or closes; nothing happens if it is so already. why: a few words. Slow; on any stack. */
-void spy_window_open(const char *why);
-void spy_window_close(const char *why);
+/* Opens or closes; nothing happens if it is so already, or if `holds`, asked when no other thread can change it, says no. why: a
+ * few words. Slow; on any stack. */
+void spy_window_open(const char *why, bool (*holds)(void));
+void spy_window_close(const char *why, bool (*holds)(void));
 
 /* Is recording to be dormant at times, by an option? */
 bool spy_window_is_planned(void);

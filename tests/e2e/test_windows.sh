@@ -81,6 +81,13 @@ expect_windows "steps" 1 2 7
 ran "CUDASPY_CAPTURE_RANGE=cudaProfilerApi CUDASPY_STEPS=2" $made start copy:1 stop start copy:2 stop start copy:4 stop
 expect_windows "one step" 1 2 2
 
+# --- several threads open and close them at the same moment: nothing is missing, and nothing of outside is there ---
+memsets() { grep -c ' cudaMemsetAsync ' dump; }
+ran CUDASPY_CAPTURE_RANGE=cudaProfilerApi $made starts:30000
+expect "started together: windows, memsets in them, calls outside" "$(windows open):$(memsets):$(grep -c ' cudaDeviceSynchronize ' dump)" 30000:30000:0
+ran CUDASPY_CAPTURE_RANGE=nvtx:step $made relay:30001
+expect "ranges in turn: memsets in them" "$(memsets)" 30001
+
 # --- threads that sleep through windows, or are there in each ---
 ran CUDASPY_CAPTURE_RANGE=cudaProfilerApi $made stay:2 start again:3 stop again:4 thread:5 start again:6 thread:7 stop again:8 exit
 expect_windows "threads" 2 3 16

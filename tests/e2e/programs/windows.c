@@ -13,6 +13,8 @@
  *   stay:N                       one copies N times and stays; again:N: it copies N times more
  *   rounds:N                     N windows: the thread that stays copies many times before each, and a few times in it, right
  *                                away or a bit later; prints how many that are in windows
+ *   starts:N                     N windows that two threads open at the same moment, and one closes; a memset in each
+ *   relay:N                      N ranges of NVTX called step, of two threads in turn: one begins while the other's ends; a memset in each
  *   wait:MS                      sleeps
  *   touch:FILE await:FILE        says where it is; copies until the test goes on
  *   fork:N                       a child copies N times and ends, before this process uses a GPU; where N is 1000 or
@@ -20,6 +22,7 @@
  *   exit kill                    ends: by _exit, by SIGKILL
  */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -141,6 +144,74 @@ static void rounds(int n)
 	printf("%d\n", n * FEW * 2);
 }
 
+static void set_memory(void)
+{
+	OK(cudaMemsetAsync(device_memory, 0, BYTES, stream));
+}
+
+static _Atomic int arrived;
+
+#define SPINS 10000
+
+/* Two threads meet, for the `time`th time from 1 on, and go on at the same moment: neither gives its CPU away before it has to. */
+static void meet(int time)
+{
+	arrived++;
+	for (int spins = 0; arrived < 2 * time; spins++)
+		if (spins > SPINS)
+			sched_yield();
+}
+
+static void *start_too(void *n)
+{
+	for (int time = 1; time <= 2 * (int)(intptr_t)n; time += 2) {
+		meet(time);
+		OK(cudaProfilerStart());
+		meet(time + 1);
+	}
+	return NULL;
+}
+
+static void start_together(int n)
+{
+	arrived = 0;
+	run_thread(start_too, (void *)(intptr_t)n, false);
+	for (int time = 1; time <= 2 * n; time += 2) {
+		meet(time);
+		OK(cudaProfilerStart());
+		meet(time + 1);
+		set_memory();
+		OK(cudaProfilerStop());
+		OK(cudaDeviceSynchronize());
+	}
+}
+
+static void take_turns(int n, int first)
+{
+	for (int time = 1; time <= n; time++) {
+		meet(time);
+		if (time % 2 == first) {
+			push("step");
+			set_memory();
+		} else if (time > 1) {
+			pop();
+		}
+	}
+}
+
+static void *be_second(void *n)
+{
+	take_turns((int)(intptr_t)n, 0);
+	return NULL;
+}
+
+static void relay(int n)
+{
+	arrived = 0;
+	run_thread(be_second, (void *)(intptr_t)n, false);
+	take_turns(n, 1);
+}
+
 static void await(const char *file)
 {
 	while (access(file, F_OK)) {
@@ -199,6 +270,10 @@ static void act(const char *what, const char *value)
 		again(n);
 	else if (!strcmp(what, "rounds"))
 		rounds(n);
+	else if (!strcmp(what, "starts"))
+		start_together(n);
+	else if (!strcmp(what, "relay"))
+		relay(n);
 	else if (!strcmp(what, "wait"))
 		sleep_ms(n);
 	else if (!strcmp(what, "touch"))
