@@ -16,7 +16,7 @@ struct options {
 static const struct option_row option_rows[] = {
 	{"at",    0, "TIME", "begin then: 14:30, 14:30:05, +10s, or @1767225600, seconds since the epoch", offsetof(struct options, at)},
 	{"for",   0, "TIME", "end it after that time: 500ms, 5s, 2m", offsetof(struct options, for_)},
-	{"every", 0, "TIME", "begin another one each such time after the first began; with --for", offsetof(struct options, every)},
+	{"every", 0, "TIME", "begin another one each such time after --at, or after now; with --for", offsetof(struct options, every)},
 };
 /* clang-format on */
 
@@ -53,9 +53,12 @@ static bool time_of_day(const char *text, uint64_t *ns)
 	return then > 0;
 }
 
+#define SECONDS_MOST 1e10L /* since the epoch: the year 2286 */
+
 static bool read_at(const char *text, uint64_t *ns)
 {
-	bool right;
+	long double seconds;
+	char *end;
 
 	if (*text == '+' && spy_parse_time(text + 1, ns)) {
 		*ns += now_since_epoch_ns();
@@ -63,10 +66,20 @@ static bool read_at(const char *text, uint64_t *ns)
 	}
 	if (*text != '@')
 		return time_of_day(text, ns);
-	right = strlen(text) < 32 && strspn(text + 1, "0123456789.") == strlen(text + 1);
-	if (right)
-		*ns = (uint64_t)(strtold(text + 1, NULL) * 1e9L);
-	return right && *ns;
+	if (strspn(text + 1, "0123456789.") != strlen(text + 1))
+		return false;
+	seconds = strtold(text + 1, &end);
+	if (*end || seconds > SECONDS_MOST)
+		return false;
+	*ns = (uint64_t)(seconds * 1e9L);
+	return *ns;
+}
+
+static bool is_far(uint64_t at_ns)
+{
+	uint64_t now_ns = now_since_epoch_ns();
+
+	return at_ns > now_ns && at_ns - now_ns > SPY_TIME_MOST_NS;
 }
 
 static bool read_time(const char *name, const char *text, uint64_t *ns)
@@ -91,6 +104,10 @@ static int run(const struct command *self, int argc, char **argv)
 	if (options.at && !read_at(options.at, &asking.at_ns)) {
 		warn("start: --at=%s: no time such as 14:30, 14:30:05, +10s or @1767225600",
 		     options.at);
+		return STATUS_USAGE;
+	}
+	if (is_far(asking.at_ns)) {
+		warn("start: --at=%s: that is more than 115 days away", options.at);
 		return STATUS_USAGE;
 	}
 	if (asking.every_ns && (!asking.for_ns || asking.for_ns >= asking.every_ns)) {

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#define SPY_TIME_MOST_NS ((uint64_t)10000000000000000) /* 115 days */
+
 /* "250ms", "0.5s", "10m", "2h", "7d"; 115 days at most. Not strtod: the program's locale may write numbers another way. */
 static inline bool spy_parse_time(const char *text, uint64_t *ns)
 {
@@ -29,7 +31,8 @@ static inline bool spy_parse_time(const char *text, uint64_t *ns)
 		for (end++; *end >= '0' && *end <= '9'; end++)
 			value += (*end - '0') * (place /= 10);
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (strcmp(end, units[i].name) == 0 && value * units[i].ns < 1e16) {
+		if (strcmp(end, units[i].name) == 0 &&
+		    value * units[i].ns < (double)SPY_TIME_MOST_NS) {
 			*ns = (uint64_t)(value * units[i].ns);
 			return true;
 		}

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include "arch/processor.h"
+#include "cudaspy/windows.h"
 #include "parts/parts.h"
 #include "process/options.h"
 #include "process/own_stack.h"
@@ -34,10 +35,11 @@ static _Atomic uint64_t recorded_since; /* or when calls were counted last */
 static _Atomic uint64_t due = UINT64_MAX; /* the next change that has a time, cycles */
 static struct spy_plan plan;
 
-/* What somebody outside has asked for: windows of so many cycles, again after so many. */
+/* What somebody outside has asked for: windows of so many cycles, at moments that all programs that were asked have in common. */
 static struct {
 	bool active;
-	uint64_t for_cycles, every_cycles; /* 0: without end; once */
+	uint64_t for_cycles; /* 0: without end */
+	uint64_t first_ns, every_ns, next_ns; /* since the epoch; 0: once; 0: none is to come */
 } asked;
 
 uint64_t spy_window_opened_at(void)
@@ -132,6 +134,8 @@ bool spy_window_count(bool count, struct spy_rec_window *record)
 
 static uint64_t cycles(uint64_t ns)
 {
+	if (ns > SPY_TIME_MOST_NS)
+		ns = SPY_TIME_MOST_NS;
 	return (uint64_t)((double)ns * (double)atomic_load(&spy_session->frequency) / 1e9);
 }
 
@@ -143,16 +147,37 @@ static uint64_t end_of_window(uint64_t now)
 	return plan.duration_ns ? now + cycles(plan.duration_ns) : UINT64_MAX;
 }
 
-/* One was closed: when is the next one to begin by itself? */
-static uint64_t begin_of_next(uint64_t now, uint64_t began)
-{
-	uint64_t next = began;
+#define LONG_NS 1000000 /* a time of which the last part is measured anew */
 
-	if (!asked.every_cycles)
-		return UINT64_MAX;
-	while (next <= now)
-		next += asked.every_cycles * ((now - next) / asked.every_cycles + 1);
-	return next;
+/* Waits for the time of the next window that was asked for: the frequency is not exact, and clocks are set. False: it has
+ * come. */
+static bool await_next(void)
+{
+	struct spy_clock_pair now;
+	uint64_t ns;
+
+	spy_clock_read_pair(&now);
+	if (now.realtime_ns >= asked.next_ns)
+		return false;
+	ns = asked.next_ns - now.realtime_ns;
+	atomic_store(&due, now.clock + cycles(ns < LONG_NS ? ns : ns - ns / 16));
+	return true;
+}
+
+/* A window was closed: when is the next one to begin by itself? One that was late, for want of calls, puts off no other. */
+static void set_next(void)
+{
+	struct spy_clock_pair now;
+	uint64_t every = asked.every_ns;
+
+	atomic_store(&due, UINT64_MAX);
+	asked.next_ns = 0;
+	if (!every)
+		return;
+	spy_clock_read_pair(&now);
+	asked.next_ns = now.realtime_ns + every -
+			(now.realtime_ns + every - asked.first_ns % every) % every;
+	await_next();
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
@@ -203,7 +228,10 @@ static void change_on_own_stack(void *data)
 	before = atomic_load(&since);
 	now = record ? record->head.time : spy_clock();
 	set(change->open, now);
-	atomic_store(&due, change->open ? end_of_window(now) : begin_of_next(now, before));
+	if (change->open)
+		atomic_store(&due, end_of_window(now));
+	else
+		set_next();
 	show();
 	if (!record)
 		return;
@@ -240,8 +268,7 @@ void spy_window_init(void)
 	recorded_since = 0;
 	spy_cost_reset();
 	due = UINT64_MAX;
-	asked.active = false;
-	asked.for_cycles = asked.every_cycles = 0;
+	memset(&asked, 0, sizeof(asked));
 }
 
 void spy_window_begin(uint64_t loaded)
@@ -308,16 +335,19 @@ static void write_mark(const char *text)
 /* Opens now, or at the time that was asked for. */
 static void start(const struct spy_board *board)
 {
-	uint64_t at_ns = board->wanted_at_ns;
+	uint64_t at_ns = board->wanted_at_ns, every_ns = board->wanted_every_ns;
 	struct spy_clock_pair now;
 
 	spy_clock_read_pair(&now);
 	asked.active = true;
 	asked.for_cycles = board->wanted_for_ns ? cycles(board->wanted_for_ns) : 0;
-	asked.every_cycles = board->wanted_every_ns ? cycles(board->wanted_every_ns) : 0;
+	asked.first_ns = at_ns ?: now.realtime_ns;
+	asked.every_ns = every_ns < SPY_TIME_MOST_NS ? every_ns : SPY_TIME_MOST_NS;
+	asked.next_ns = 0;
 	if (at_ns > now.realtime_ns) {
 		spy_window_close("cudaspy start --at", NULL);
-		atomic_store(&due, now.clock + cycles(at_ns - now.realtime_ns));
+		asked.next_ns = at_ns;
+		await_next();
 	} else if (opened) {
 		atomic_store(&due, end_of_window(now.clock));
 	} else {
@@ -327,8 +357,7 @@ static void start(const struct spy_board *board)
 
 static void stop(void)
 {
-	asked.active = false;
-	asked.for_cycles = asked.every_cycles = 0;
+	memset(&asked, 0, sizeof(asked));
 	spy_window_close("cudaspy stop", NULL);
 	atomic_store(&due, UINT64_MAX);
 }
@@ -394,6 +423,8 @@ static void look_on_own_stack(void *data)
 		spy_window_close(asked.active ? "cudaspy start --for" : "--duration", NULL);
 		return;
 	}
+	if (await_next())
+		return;
 	spy_window_open(asked.active ? "cudaspy start --at" : plan.why, NULL);
 	if (!opened)
 		put_off(now);

@@ -197,6 +197,31 @@ wait $program
 [ "$(windows open)" -ge 4 ] || fail "windows of --every: $(windows open)"
 grep -q 'window state=mark .*text="the text"' dump || fail "no mark"
 "$tool" start "$out" 2>err && fail "a program that has ended is started"
+
+# --- a program without calls for a while has a late window; the next ones are in time again ---
+rm -rf "$out" go here over
+env CUDASPY_OUT="$out" CUDASPY_CAPTURE_RANGE=command LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" timeout 120 "$bin/windows" \
+	$made touch:here await:go wait:1400 await:over exit 2>messages &
+program=$!
+until_there here
+for far in @99999999999 @9999999999 @1767225600000 +116d; do
+	"$tool" start --at=$far "$out" 2>err && fail "start --at=$far"
+done
+at=$(($(date +%s) + 1))
+expect "each second" "$("$tool" start --at=@$at --for=50ms --every=1s "$out" | sed 's/.*: //')" "dormant until then"
+trace=$(the_trace)
+until_windows() {
+	for ((i = 0; i < 600 && $("$tool" dump "$trace" | grep -c 'state=closed') <= $1; i++)); do sleep 0.1; done
+}
+until_windows 1
+while [ "$(date +%s%N)" -lt $((at * 1000000000 + 300000000)) ]; do sleep 0.01; done
+touch go
+until_windows 5
+touch over
+wait $program
+"$tool" dump "$trace" >dump
+expect "later windows are in time" "$(awk '/state=open/ { if (!n++) first = $1; off = $1 - first - int($1 - first + 0.5)
+	if (n > 2 && off < 0.2 && off > -0.2) right = 1 } END { print right + 0 }' dump)" 1
 "$tool" start --every=5s 2>err && fail "--every without --for"
 "$tool" mark 2>err && fail "a mark without a text"
 for wrong in --capture-range=nvtx: --capture-range=x --steps=3 "--capture-range=cudaProfilerApi --steps=3-2" --delay=5 --duration=0s "--delay=1s --gpu=1s/10s"; do
