@@ -419,6 +419,19 @@ __attribute__((noinline)) static void leave_kept(struct spy_frame *frame)
 	spy_thread_end_work(thread);
 }
 
+/* A call of which there is no record, for the disk is full: what it changes is known to later ones, and opens or ends a
+ * window, all the same. */
+static void keep_lost(struct spy_frame *frame, const struct spy_slot *slot)
+{
+	struct spy_thread *thread = spy_self;
+
+	if (!slot->keeps || !thread->page || !thread->retry_at)
+		return;
+	frame->thread = thread;
+	frame->depth = thread->depth && depth_of(thread, frame);
+	keep_before(thread, frame, slot);
+}
+
 /* The thread has no room for a record: none yet, none left, or it slept. NULL: the call is not recorded. */
 __attribute__((noinline)) static struct spy_thread *get_ready(struct spy_frame *frame,
 							      const struct spy_slot *slot)
@@ -435,6 +448,8 @@ __attribute__((noinline)) static struct spy_thread *get_ready(struct spy_frame *
 		enter_dormant(frame, slot, false);
 		return NULL;
 	}
+	if (!thread)
+		keep_lost(frame, slot);
 	return thread;
 }
 

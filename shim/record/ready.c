@@ -127,7 +127,9 @@ struct spy_thread *spy_thread_ready(void)
 		return NULL;
 	}
 	thread = spy_self;
-	if (!thread->retry_at || spy_clock() >= thread->retry_at)
+	/* One that sleeps through a window would not count what it loses. */
+	if (!thread->retry_at || spy_clock() >= thread->retry_at ||
+	    (thread->asleep && spy_window_is_open()))
 		thread = get_ready();
 	if (!thread) {
 		remember_no_slot();

@@ -88,6 +88,23 @@ expect "started together: windows, memsets in them, calls outside" "$(windows op
 ran CUDASPY_CAPTURE_RANGE=nvtx:step $made relay:30001
 expect "ranges in turn: memsets in them" "$(memsets)" 30001
 
+# --- a full disk: windows begin and end all the same, and what is lost in them is counted, no more (a call with the driver's inside) ---
+set -- stay:2 start again:2000 copy:2000 stop again:2000 copy:2000 start again:2000 copy:2000 stop again:500 start again:100 stop
+recorded_and_lost() { sed -n 's/.*: \([0-9]*\) calls .* \([0-9]*\) lost$/\1 \2/p' messages; }
+ran "CUDASPY_CAPTURE_RANGE=cudaProfilerApi CUDASPY_NOPROBES=1" $made "$@"
+read -r all lost_of_all < <(recorded_and_lost)
+expect "not full: lost" "$lost_of_all" 0
+rm -rf "$out"
+(
+	ulimit -f 64
+	CUDASPY_OUT="$out" CUDASPY_CAPTURE_RANGE=cudaProfilerApi CUDASPY_NOPROBES=1 LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" \
+		exec timeout 60 "$bin/windows" $made "$@" 2>messages
+) || fail "full: status $?"
+read -r calls lost_calls < <(recorded_and_lost)
+[ "$lost_calls" -gt 0 ] || fail "the disk was not full"
+expect "full: calls that are recorded or lost" "$((2 * calls + lost_calls))" "$((2 * all))"
+expect "full: windows" "$(jq .windows < <("$tool" report --format=json "$out" | jq .summary))" 3
+
 # --- threads that sleep through windows, or are there in each ---
 ran CUDASPY_CAPTURE_RANGE=cudaProfilerApi $made stay:2 start again:3 stop again:4 thread:5 start again:6 thread:7 stop again:8 exit
 expect_windows "threads" 2 3 16
