@@ -400,6 +400,7 @@ static void complete_trace(void)
 	if (spy_self->page && !spy_self->depth && !spy_self->asleep)
 		spy_thread_flush_counts(spy_self);
 	spy_cost_write_others();
+	spy_window_end();
 	if (spy_lock_given_up)
 		spy_note(SPY_NOTE_OTHER,
 			 "a lock of cudaspy's was not to be had %llu times: what was to "

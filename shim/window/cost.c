@@ -233,6 +233,16 @@ static void account(uint64_t now)
 	accounted = now;
 }
 
+void spy_cost_span(bool begins, uint64_t now)
+{
+	if (mode != CONTROLLED)
+		return;
+	if (begins)
+		accounted = now;
+	else
+		account(now);
+}
+
 /* A new frame has begun, perhaps. The session's lock is held. */
 static void decide(uint64_t now)
 {

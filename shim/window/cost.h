@@ -58,6 +58,9 @@ bool spy_cost_is_on(void);
 void spy_cost_reset(void);
 void spy_cost_begin(void);
 
+/* A window of the user's begins or ends: --overhead is about the time in them. Under the session's lock. */
+void spy_cost_span(bool begins, uint64_t now);
+
 /* When the present phase ends (cycles); UINT64_MAX: nothing is measured. */
 uint64_t spy_cost_due(void);
 

@@ -235,6 +235,7 @@ static void change_on_own_stack(void *data)
 	show();
 	if (!record)
 		return;
+	spy_cost_span(change->open, now);
 	fill(record, change->open ? SPY_WINDOW_OPEN : SPY_WINDOW_CLOSED, before, change->why);
 	spy_session_commit(sizeof(*record));
 }
@@ -293,6 +294,14 @@ void spy_window_begin(uint64_t loaded)
 		spy_session_commit(sizeof(*record));
 	}
 	show();
+}
+
+void spy_window_end(void)
+{
+	if (!opened || !spy_lock(&spy_session->lock))
+		return;
+	spy_cost_span(false, spy_clock());
+	spy_unlock(&spy_session->lock);
 }
 
 bool spy_window_is_planned(void)

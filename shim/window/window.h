@@ -67,6 +67,9 @@ void spy_window_init(void);
 /* A session has begun, of a program that was loaded at `loaded` (cycles): its first records. */
 void spy_window_begin(uint64_t loaded);
 
+/* The session ends. On the recorder's own stack. */
+void spy_window_end(void);
+
 /* What a part of the recording begins with: the state now, in so many records. 0: there has been no window but one. */
 struct spy_rec_window;
 int spy_window_describe(struct spy_rec_window records[2]);

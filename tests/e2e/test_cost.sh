@@ -89,6 +89,21 @@ expect "and nothing is said of one" "$(jq -c .recording_cost report.json)" '[]'
 ran "$shim" "CUDASPY_MEASURE_COST=0" 1 1 5000
 expect "not wanted" "$("$tool" dump "$trace" | grep -c ' cost kind=')" 0
 
+# --- in windows of the user's: their time alone is accounted for, to their end; where nothing can be compared, that is said ---
+rm -rf "$out"
+env CUDASPY_OUT="$out" CUDASPY_OVERHEAD=2% CUDASPY_CAPTURE_RANGE=cudaProfilerApi LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" \
+	timeout 120 "$bin/windows" memory pin pageable stream copy:1000 start copy:60000 stop wait:1500 start copy:60000 stop wait:1500 start copy:10 2>messages ||
+	fail "windows: status $?: $(cat messages)"
+"$tool" dump "$out" | awk '/ state=open/ { opened = $1; from = $1 }
+	/ state=(counting|closed)/ && from { recorded += $1 - from; from = 0 }
+	/ state=recording/ { from = $1 }
+	/ state=closed/ && opened { all += $1 - opened; opened = 0 }
+	END { print int(100 * recorded / all + 0.5) }' >share
+"$tool" report --format=json "$out" >report.json || fail "no report"
+said=$(jq -r '.recording_cost[0].sentence' report.json | sed -n 's/.*with everything in \([0-9.]*\) %.*/\1/p')
+python3 -c "exit(not abs($said - $(cat share)) <= 5)" || fail "in windows recorded with everything: $(cat share) %, the report says $said %"
+expect "nothing that was measured is said not to be" "$(jq '[.recording_cost[].unknown // "" | contains("not measured")] | any' report.json)" false
+
 # --- processes at one time do the same ---
 rm -rf "$out"
 for i in 1 2; do
