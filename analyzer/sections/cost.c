@@ -98,9 +98,20 @@ static struct busiest *busiest(const struct cost_study *cost, size_t n, bool fun
 	return all;
 }
 
+/* Where it was measured, and nothing can be compared, that is another thing than nothing measured. */
+static struct cost_estimate compare(const struct analysis *a, const struct cost_of *of,
+				    enum spy_cost_kind without)
+{
+	struct cost_estimate e = cost_compare(&a->cost, of, without);
+
+	if (e.verdict == COST_NOTHING && (a->cost.n || a->cost.counted))
+		e.verdict = COST_FEW_BLOCKS;
+	return e;
+}
+
 static struct cost_estimate of_all(const struct analysis *a, enum spy_cost_kind without)
 {
-	return cost_compare(&a->cost, &(struct cost_of){.fn = COST_ALL_FUNCTIONS}, without);
+	return compare(a, &(struct cost_of){.fn = COST_ALL_FUNCTIONS}, without);
 }
 
 /* Of the time in which something takes so much longer. */
@@ -153,8 +164,7 @@ static const char *kept(struct arena *texts, const struct analysis *a)
 /* The calls of a function, each with what is done until the thread's next one, recorded over counted. */
 static struct cost_estimate of_function(const struct analysis *a, uint32_t fn)
 {
-	struct cost_estimate e =
-		cost_compare(&a->cost, &(struct cost_of){.fn = fn}, SPY_COST_COUNTING);
+	struct cost_estimate e = compare(a, &(struct cost_of){.fn = fn}, SPY_COST_COUNTING);
 
 	cost_estimate_of_busy(&e);
 	return e;
@@ -274,7 +284,7 @@ static void fill(struct cost_row *row, struct arena *texts, const struct cost_es
 	row->left_out = e->left_out;
 	row->calls_per_s = rate->ns > 0 ? (uint64_t)((double)rate->calls * 1e9 / rate->ns) : 0;
 	row->cost_ppm = row->low_ppm = row->high_ppm = INT64_MIN;
-	if (e->verdict == COST_NOTHING || e->verdict == COST_FEW_CALLS)
+	if (!e->compared || e->verdict == COST_FEW_CALLS)
 		return;
 	row->cost_ppm = e->verdict == COST_KNOWN ? ppm(e->middle) : INT64_MIN;
 	row->low_ppm = ppm(e->low);
@@ -330,7 +340,7 @@ static void add_threads(struct cost_row **rows, size_t *n, struct arena *texts,
 	for (i = 0; i < n_threads && i < THREADS_SHOWN && all[i].calls && all[1].calls; i++) {
 		struct cost_of of = {.thread = a->model.threads[all[i].number],
 				     .fn = COST_ALL_FUNCTIONS};
-		struct cost_estimate e = cost_compare(&a->cost, &of, SPY_COST_COUNTING);
+		struct cost_estimate e = compare(a, &of, SPY_COST_COUNTING);
 		struct cost_rate rate = cost_rate(&a->cost, &of);
 		struct cost_row *row = add_row(rows, n);
 
