@@ -163,8 +163,17 @@ static bool is_time(const char *option, const char *text)
 	       wrong(option, text, "this is no time such as 500ms, 30s or 10m");
 }
 
+/* What the recorder is going to find: an option, or else the variable that the program inherits. */
+static const char *in_force(const char *given, const char *variable)
+{
+	return given ?: getenv(variable);
+}
+
 static bool windows_right(const struct options *options)
 {
+	const char *range = in_force(options->capture_range, "CUDASPY_CAPTURE_RANGE");
+	const char *gpu_is = in_force(options->gpu, "CUDASPY_GPU");
+	bool gpu = gpu_is && *gpu_is && strcmp(gpu_is, "0") != 0;
 	enum spy_capture capture = SPY_CAPTURE_ALL;
 	uint64_t first, last;
 	const char *name;
@@ -172,19 +181,17 @@ static bool windows_right(const struct options *options)
 
 	if (!is_time("delay", options->delay) || !is_time("duration", options->duration))
 		return false;
-	if (options->capture_range && !spy_parse_capture(options->capture_range, &capture, &name))
+	if (range && !spy_parse_capture(range, &capture, &name) && options->capture_range)
 		return wrong("capture-range", options->capture_range,
 			     "this is none of cudaProfilerApi, nvtx:NAME and command");
 	if (capture == SPY_CAPTURE_RANGE && options->nonvtx && strcmp(options->nonvtx, "0") != 0)
-		return wrong("capture-range", options->capture_range,
-			     "this does not go with --nonvtx");
-	if (options->measure_cost && strcmp(options->measure_cost, "0") != 0 && options->gpu &&
-	    strcmp(options->gpu, "0") != 0)
+		return wrong("capture-range", range, "this does not go with --nonvtx");
+	if (options->measure_cost && strcmp(options->measure_cost, "0") != 0 && gpu)
 		return wrong("measure-cost", options->measure_cost,
 			     "this does not go with --gpu, which records all the time");
 	if (options->overhead && !spy_parse_percent(options->overhead, &ppm))
 		return wrong("overhead", options->overhead, "this is no part like 1% or 0.5%");
-	if (options->overhead && options->gpu && strcmp(options->gpu, "0") != 0)
+	if (options->overhead && gpu)
 		return wrong("overhead", options->overhead,
 			     "this does not go with --gpu, which records all the time");
 	if (options->overhead && options->measure_cost && strcmp(options->measure_cost, "0") != 0)

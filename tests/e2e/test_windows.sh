@@ -246,4 +246,6 @@ for wrong in --capture-range=nvtx: --capture-range=x --steps=3 "--capture-range=
 	"$tool" run $wrong -- true 2>err && fail "run $wrong"
 	[ -s err ] || fail "run $wrong says nothing"
 done
+CUDASPY_CAPTURE_RANGE=nvtx:step "$tool" run --no-report --steps=3 -- true 2>err || fail "--steps with a range of the environment: $(cat err)"
+CUDASPY_GPU=1 "$tool" run --no-report --overhead=1% -- true 2>err && fail "--overhead with GPU times of the environment"
 exit 0
