@@ -181,7 +181,7 @@ done
 # --- a function that takes longer while recorded is named, in text, JSON and HTML; where nothing is changed, none ---
 named() { jq -r '[.recording_cost[] | select(.kind == "function" and .sentence != null) | .function] | join(" ")' report.json; }
 changed=0
-for try in 1 2 3; do
+for try in 1 2 3 4 5 6 7 8; do # in three runs of ten a rare call seems to take as long, and then nothing is said: docs/LIMITS.md
 	ran "$delayed" "CUDASPY_MEASURE_COST=1 CUDASPY_TEST_DELAY=30000ns@cudaMemsetAsync PACE_TURNS=300" 6 1 5000
 	[ "$(named)" = cudaMemsetAsync ] && changed=1 && break
 	echo "try $try: $(jq -c '[.recording_cost[] | select(.kind == "function") | [.function, .low_ppm, .high_ppm]]' report.json)" >&2
@@ -210,9 +210,10 @@ kept() {
 	python3 -c "exit(not $taken <= 2.5 * $1)" || fail "--overhead=$1%: the delay alone took $taken %"
 	python3 -c "exit(not $said <= 1.15 * $1 + 0.1)" || grep -q 'too short to make up' report.txt ||
 		fail "--overhead=$1%: $said %, and it is not said why"
-	# What the program's calls take longer, and what those of one function do, is the same: time that was not measured is not idle.
+	# What the program's calls take longer, and what those of one function do, is about the same: time that was not measured is
+	# not idle, and what is left of that is the program's pauses.
 	if [ "$(cost all comparisons)" -ge 12 ]; then
-		python3 -c "exit(not $(jq '[.recording_cost[] | select(.function == "cudaMemcpyAsync") | .low_ppm][0]' report.json) <= $(cost all high_ppm))" ||
+		python3 -c "exit(not $(jq '[.recording_cost[] | select(.function == "cudaMemcpyAsync") | .low_ppm][0]' report.json) <= 1.15 * $(cost all high_ppm))" ||
 			fail "one function takes longer than all: $(jq -c .recording_cost report.json)"
 	fi
 }
