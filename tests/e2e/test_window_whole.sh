@@ -30,26 +30,34 @@ recorded() {
 	exit 0
 }
 
-# compared NAME: with the full recording.
-compared() {
-	"$tool" report --format=json "$1" >"$1.json" 2>report.err || fail "$1: no report: $(cat report.err)"
-	python3 "$here/checks/same_window.py" full.json "$1.json" $late_ms $rounds >said || fail "$1: $(head -n 40 said)"
-	expect "$1: a window" "$(jq -c '.summary | [.windows, .calls, .problems]' "$1.json")" "$(jq -c '.summary | [1, .calls, .problems]' full.json)"
+# The whole run, and of it what is reported of those rounds.
+record_full() {
+	from=$first_round to=$last_round
+	recorded full A=1
+	expect "full: begins and ends" "$(wc -l <full.times)" 16
+	begin=$(sed -n "$((2 * first_round - 1))p" full.times)
+	end=$(sed -n "$((2 * last_round))p" full.times)
+	"$tool" report --format=json "--from=${begin}ns" "--to=${end}ns" full >full.json || fail "no report of a part"
+	# What is compared is something: three findings that cost, a thread that waits for another one's copy.
+	expect "full: calls, problems" "$(jq -c '.summary | [.calls, .problems]' full.json)" '[51,3]'
+	expect "full: who waits for whom" "$(jq -c '[.blame[] | .waiter != .holder]' full.json)" '[true]'
 }
 
-from=$first_round to=$last_round
-recorded full A=1
-expect "full: begins and ends" "$(wc -l <full.times)" 16
-begin=$(sed -n "$((2 * first_round - 1))p" full.times)
-end=$(sed -n "$((2 * last_round))p" full.times)
-"$tool" report --format=json "--from=${begin}ns" "--to=${end}ns" full >full.json || fail "no report of a part"
-# What is compared is something: three findings that cost, a thread that waits for another one's copy.
-expect "full: calls, problems" "$(jq -c '.summary | [.calls, .problems]' full.json)" '[51,3]'
-expect "full: who waits for whom" "$(jq -c '[.blame[] | .waiter != .holder]' full.json)" '[true]'
+record_steps() {
+	from=1 to=3
+	recorded steps CUDASPY_CAPTURE_RANGE=nvtx:step CUDASPY_STEPS=$first_round-$last_round
+	"$tool" report --format=json steps >steps.json 2>report.err || fail "steps: no report: $(cat report.err)"
+	expect "steps: a window" "$(jq -c '.summary | [.windows, .calls, .problems]' steps.json)" "$(jq -c '.summary | [1, .calls, .problems]' full.json)"
+}
 
-from=1 to=3
-recorded steps CUDASPY_CAPTURE_RANGE=nvtx:step CUDASPY_STEPS=$first_round-$last_round
-compared steps
+# Where a thread comes a moment too late to wait, for how long its GPU worked in that round is not known, in one recording of
+# twenty (simulated, with nothing else to do): two others are then compared. What is wrong is so in each.
+for pair in 1 2 3; do
+	record_full
+	record_steps
+	python3 "$here/checks/same_window.py" full.json steps.json $late_ms $rounds >said && break
+	[ $pair -lt 3 ] || fail "steps: $(head -n 40 said)"
+done
 # Made before the window opened: each copy's memory is known.
 expect "copies to pageable memory" "$(grep -c ' copy .* direction=d2h .* src=device dst=pageable ' steps.dump)" $((2 * rounds))
 expect "copies from pageable memory" "$(grep -c ' copy .* direction=h2d .* src=pageable dst=device ' steps.dump)" $rounds
