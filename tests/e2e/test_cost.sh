@@ -210,10 +210,10 @@ kept() {
 	python3 -c "exit(not $taken <= 2.5 * $1)" || fail "--overhead=$1%: the delay alone took $taken %"
 	python3 -c "exit(not $said <= 1.15 * $1 + 0.1)" || grep -q 'too short to make up' report.txt ||
 		fail "--overhead=$1%: $said %, and it is not said why"
-	# What the program's calls take longer, and what those of one function do, is about the same: time that was not measured is
-	# not idle, and what is left of that is the program's pauses.
+	# What the program's calls take longer, and what those of one function do, is the same but for what the two intervals leave
+	# open (2.7 % between them in one run): time that was not measured is not idle.
 	if [ "$(cost all comparisons)" -ge 12 ]; then
-		python3 -c "exit(not $(jq '[.recording_cost[] | select(.function == "cudaMemcpyAsync") | .low_ppm][0]' report.json) <= 1.15 * $(cost all high_ppm))" ||
+		python3 -c "exit(not $(jq '[.recording_cost[] | select(.function == "cudaMemcpyAsync") | .low_ppm][0]' report.json) <= 1.1 * $(cost all high_ppm))" ||
 			fail "one function takes longer than all: $(jq -c .recording_cost report.json)"
 	fi
 }
