@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,18 +72,54 @@ static int fail(const char *path, int err)
 	return -err;
 }
 
-int outfile_open(struct outfile *out, const char *path)
+/* The kernel's rule for links in folders like /tmp (proc(5), protected_symlinks), whether or not it is in force here: we
+ * look where a link leads ourselves, and put another file there. The same holds for files and pipes that lie there. */
+static bool is_planted(const char *path)
+{
+	char *copy = xstrdup(path);
+	const char *folder = dirname(copy);
+	struct stat status, parent;
+	bool planted = !lstat(path, &status) && !stat(folder, &parent) &&
+		       (parent.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH) &&
+		       status.st_uid != geteuid() && status.st_uid != parent.st_uid;
+
+	free(copy);
+	return planted;
+}
+
+int outfile_refuse_planted(const char *path)
+{
+	if (!is_planted(path))
+		return 0;
+	warn("%s: is another user's, in a folder in which everybody may write: left alone", path);
+	return -EACCES;
+}
+
+static int refuse(const char *path)
 {
 	struct stat status;
-	int err;
+	bool exists = !stat(path, &status);
+	int err = outfile_refuse_planted(path);
 
-	*out = (struct outfile){.path = realpath(path, NULL) ?: xstrdup(path)};
-	if (!stat(path, &status) && S_ISDIR(status.st_mode))
-		errno = EISDIR;
-	else if (is_no_file(path))
+	if (err)
+		return err;
+	if (exists && S_ISDIR(status.st_mode))
+		return fail(path, EISDIR);
+	if (exists && access(path, W_OK)) /* who made it so does not want it replaced */
+		return fail(path, EACCES);
+	return 0;
+}
+
+int outfile_open(struct outfile *out, const char *path)
+{
+	int err = refuse(path);
+
+	*out = (struct outfile){0};
+	if (err)
+		return err;
+	out->path = realpath(path, NULL) ?: xstrdup(path);
+	if (is_no_file(path))
 		out->file = fopen(path, "we");
-	else if (!access(path, F_OK) && access(path, W_OK))
-		errno = EACCES; /* who made it so does not want it replaced */
 	else
 		out->file = new_file(out->temporary = xasprintf("%s.XXXXXX", out->path), path);
 	if (out->file) {
@@ -94,6 +131,19 @@ int outfile_open(struct outfile *out, const char *path)
 	free(out->path);
 	free(out->temporary);
 	*out = (struct outfile){0};
+	return err;
+}
+
+int outfile_check(const char *path)
+{
+	struct outfile out;
+	int err;
+
+	if (is_no_file(path))
+		return refuse(path);
+	err = outfile_open(&out, path);
+	if (!err)
+		outfile_close(&out, false);
 	return err;
 }
 

@@ -28,13 +28,25 @@ static bool choose_colour(const char *verb, const char *wanted)
 	return false;
 }
 
+static bool is_file(const struct output_options *options)
+{
+	return options->path && strcmp(options->path, "-") != 0;
+}
+
+int output_check(const char *verb, const struct output_options *options)
+{
+	if (!choose_colour(verb, options->colour))
+		return STATUS_USAGE;
+	return is_file(options) && outfile_check(options->path) ? STATUS_NOTHING : 0;
+}
+
 int output_begin(struct output *out, const char *verb, const struct output_options *options,
 		 bool page)
 {
 	*out = (struct output){.file = stdout};
 	if (!choose_colour(verb, options->colour))
 		return STATUS_USAGE;
-	if (options->path && strcmp(options->path, "-") != 0) {
+	if (is_file(options)) {
 		if (outfile_open(&out->to, options->path))
 			return STATUS_NOTHING;
 		out->file = out->to.file;

@@ -34,6 +34,9 @@ struct output {
 int output_begin(struct output *out, const char *verb, const struct output_options *options,
 		 bool page);
 
+/* For who writes much later: would output_begin succeed? 0, or an exit status after a message. */
+int output_check(const char *verb, const struct output_options *options);
+
 /* Puts the file in its place, if what belongs into it was written; waits until the pager ends. 0, or -errno after a
  * message. */
 int output_end(struct output *out, bool written);

@@ -353,13 +353,9 @@ static char *report_path(const struct options *options)
 /* What cannot be written is known before the program runs for hours. */
 static bool report_right(const struct options *options, const char *path)
 {
-	struct output out;
+	const struct output_options output = {.path = path, .colour = options->colour};
 
-	if (output_begin(&out, "run",
-			 &(struct output_options){.path = path, .colour = options->colour}, false))
-		return false;
-	output_end(&out, false);
-	return true;
+	return !output_check("run", &output);
 }
 
 /* What `why` needs to read this run, and no other that is in the folder. */

@@ -136,12 +136,17 @@ static bool is_written_in_place(const char *path)
 
 int target_open(struct export_target *o, const char *path)
 {
+	int err;
+
 	*o = (struct export_target){0};
 	if (!strcmp(path, "-")) {
 		o->path = xstrdup(path);
 		o->file = stdout;
 		return 0;
 	}
+	err = outfile_refuse_planted(path);
+	if (err)
+		return err;
 	o->path = real_name(path);
 	if (!is_written_in_place(path))
 		return open_beside(o, "w");
@@ -159,6 +164,9 @@ int target_reserve(struct export_target *o, const char *path)
 		     strcmp(path, "-") ? path : "standard output");
 		return -EINVAL;
 	}
+	err = outfile_refuse_planted(path);
+	if (err)
+		return err;
 	o->path = real_name(path);
 	err = open_beside(o, "w");
 	if (err)

@@ -59,6 +59,36 @@ refused "dir: Is a directory" "$tool" report -o dir "$trace"
 refused "none/file: No such file or directory" "$tool" report -o none/file "$trace"
 refused "argument missing after '-o'" "$tool" report "$trace" -o
 [ -c /dev/full ] && refused "/dev/full: No space left" "$tool" report -o /dev/full "$trace"
+# What another user has put into a folder like /tmp is not written, nor where it leads.
+if [ "$(id -u)" = 0 ]; then
+	mkdir -m 1777 everybodys
+	echo theirs >victim
+	ln -s ../victim everybodys/link
+	ln -s ../made everybodys/dangling
+	echo old >everybodys/file
+	mkfifo everybodys/pipe
+	chown -h 65534 everybodys/*
+	for name in link dangling file pipe; do
+		refused "everybodys/$name: is another user's" "$tool" report -o everybodys/$name "$trace"
+		refused "everybodys/$name: is another user's" "$tool" export -f perfetto -o everybodys/$name "$trace"
+		"$tool" top --prom=everybodys/$name --once "$out" >said 2>err && fail "top --prom=$name: written"
+		grep -q "everybodys/$name: is another user's" err || fail "top --prom=$name: $(cat err)"
+	done
+	expect "where a link leads" "$(cat victim) $(ls made 2>&1 >&-)" "theirs ls: cannot access 'made': No such file or directory"
+	chown -h 0 everybodys/link
+	"$tool" report -o everybodys/link "$trace" || fail "our own link in such a folder"
+	grep -q '^CUDASPY REPORT' victim || fail "our own link is not followed"
+	rm -r everybodys victim
+fi
+
+# A pipe's reader is there before the program ends, and gets the report.
+mkfifo pipe
+timeout 30 cat pipe >piped &
+CUDASPY_LIB=$shim LD_LIBRARY_PATH=$fakes timeout 30 "$tool" run --quiet -o piping --report=pipe "$bin/life" calls 3 >said 2>err ||
+	fail "--report to a pipe: status $?: $(cat err)"
+wait $! || fail "--report to a pipe: its reader"
+grep -q '^CUDASPY REPORT' piped || fail "--report to a pipe: nothing came through: $(cat err)"
+
 "$tool" report --fail-on=any -o judged --format=json "$trace" 2>err
 status=$?
 jq -e .gate judged >said || fail "a report that the gate looked at is not kept: $(cat err)"
