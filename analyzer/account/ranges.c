@@ -74,8 +74,13 @@ static void add_since(struct range_seen *sum, const struct range_seen *now,
 /* The innermost range is about to change: what was since the last time is its own. */
 static void settle(struct ranges *r, struct range_thread *t, const struct range_seen *seen)
 {
-	if (t->n)
-		add_since(&sum_of(r, t->open[t->n - 1].name)->own, seen, &t->last);
+	const struct open_range *range = ranges_last(r, t, false);
+	struct open_range *librarys = ranges_last(r, t, true);
+
+	if (range)
+		add_since(&sum_of(r, range->name)->own, seen, &t->last);
+	if (librarys)
+		add_since(&librarys->own, seen, &t->last);
 	t->last = *seen;
 }
 
@@ -143,15 +148,17 @@ static void show_end(const struct ranges *r, const struct range_thread *t, size_
 
 static void end(struct ranges *r, struct range_thread *t, size_t i, const struct range_seen *seen)
 {
-	struct open_range range = t->open[i];
-	struct range_sum *sum = sum_of(r, range.name);
+	struct range_sum *sum = sum_of(r, t->open[i].name);
+	struct open_range range;
 	size_t j;
 
 	settle(r, t, seen);
+	range = t->open[i];
 	memmove(&t->open[i], &t->open[i + 1], (t->n - i - 1) * sizeof(*t->open));
 	t->n--;
 	t->wanted -= is_wanted(r, range.name);
 	sum->longest_ns = max_u64(sum->longest_ns, more(seen->ns, range.since_ns));
+	add_since(&sum->own, &range.own, &(struct range_seen){0});
 	if (!range.again) {
 		add_since(&sum->all, seen, &range.at);
 		/* One of its name that began inside goes on without it. */
@@ -351,6 +358,16 @@ void ranges_see_outside(struct ranges *r, const struct record *record)
 		timeline_span_ns(&record->stream->trace->timeline, record->raw->outside.duration);
 }
 
+/* NCCL 2.28 does so with ncclCommInitRankConfig and ncclCommFinalize: all that its thread does from then on would seem to
+ * be part of that. */
+static void forget_left_open(struct ranges *r, struct range_thread *t)
+{
+	struct range_sum *sum = sum_of(r, t->open[--t->n].name);
+
+	sum->count--;
+	sum->left_open++;
+}
+
 void ranges_finish(struct ranges *r, const struct thread *thread, const struct range_seen *seen)
 {
 	struct range_thread *t;
@@ -361,6 +378,11 @@ void ranges_finish(struct ranges *r, const struct thread *thread, const struct r
 	t = thread_of(r, thread);
 	now = with_outside(t, seen);
 	while (t->n) {
+		if (range_is_librarys(r, t->open[t->n - 1].name)) {
+			settle(r, t, &now);
+			forget_left_open(r, t);
+			continue;
+		}
 		sum_of(r, t->open[t->n - 1].name)->unended++;
 		show_end(r, t, t->n - 1, now.ns, true);
 		end(r, t, t->n - 1, &now);

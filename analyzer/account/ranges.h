@@ -23,10 +23,12 @@ struct range_seen {
 };
 
 /* All ranges of a name: from begin to end, without those inside another one of the same name; and
- * what of that was in no range inside of them. */
+ * what of that was in no range inside of them. A range that a library announces about itself is inside of none and around
+ * none but its own kind: it is no place of the program's. */
 struct range_sum {
 	uint64_t count, marks, longest_ns;
 	uint64_t unended; /* of count: open when the trace ended */
+	uint64_t left_open; /* a library's, not of count: it did not end them */
 	struct range_seen all, own; /* `ns` is a duration */
 };
 
@@ -38,6 +40,7 @@ struct open_range {
 	const struct range_number *told; /* NULL: the process has not told the name */
 	bool again; /* inside another one of the same name */
 	struct range_seen at; /* the thread's sums when it began */
+	struct range_seen own; /* of a library's, so far: nothing of it counts unless it ends */
 };
 
 #define RANGES_OPEN_MOST 64 /* of a thread */
@@ -109,13 +112,32 @@ static inline const struct range_thread *ranges_thread(const struct ranges *r,
 	return thread->index < r->n_threads ? r->threads[thread->index] : NULL;
 }
 
-/* The innermost range that is open in a thread; NULL: none. */
+/* Is it the library's own business? Who asks for ranges by name (--range) means these, too. */
+static inline bool range_is_librarys(const struct ranges *r, const struct range_name *name)
+{
+	return name->library && !r->only;
+}
+
+/* The innermost open one of a library's, or of all others; NULL: none. */
+static inline struct open_range *ranges_last(const struct ranges *r, const struct range_thread *t,
+					     bool librarys)
+{
+	size_t i;
+
+	for (i = t->n; i; i--)
+		if (range_is_librarys(r, t->open[i - 1].name) == librarys)
+			return &t->open[i - 1];
+	return NULL;
+}
+
+/* The innermost range of the program that is open in a thread; NULL: none. */
 static inline struct range_name *ranges_innermost(const struct ranges *r,
 						  const struct thread *thread)
 {
 	const struct range_thread *t = ranges_thread(r, thread);
+	const struct open_range *range = t ? ranges_last(r, t, false) : NULL;
 
-	return t && t->n ? t->open[t->n - 1].name : NULL;
+	return range ? range->name : NULL;
 }
 
 /* The same, or its family, as the process has named ranges so far. */
@@ -123,7 +145,7 @@ static inline struct range_name *ranges_innermost_shown(const struct ranges *r,
 							const struct thread *thread)
 {
 	const struct range_thread *t = ranges_thread(r, thread);
-	const struct open_range *range = t && t->n ? &t->open[t->n - 1] : NULL;
+	const struct open_range *range = t ? ranges_last(r, t, false) : NULL;
 
 	if (!range)
 		return NULL;

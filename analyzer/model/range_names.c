@@ -5,9 +5,26 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "range_names.h"
 
 #define UNKNOWN_NAME "(names that are not known)"
+
+/* NVIDIA's and other libraries' own domains, as their sources or recordings have them. Not those of frameworks whose ranges
+ * are the program's layers or operations (TensorRT, XLA's TSL). */
+static bool is_librarys(const char *domain)
+{
+	static const char *const libraries[] = {"NCCL",   "CCCL",     "cuBLAS",   "cuBLASLt",
+						"cuDNN",  "cuFFT",    "cuSPARSE", "cuSOLVER",
+						"cuRAND", "cuTENSOR", "NVSHMEM",  "UCC",
+						"UCX",    "UCP",      "libcudf",  "librmm"};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(libraries); i++)
+		if (!strcasecmp(domain, libraries[i]))
+			return true;
+	return false;
+}
 
 static struct range_name *add(struct range_names *names, const char *key, size_t bytes)
 {
@@ -16,6 +33,7 @@ static struct range_name *add(struct range_names *names, const char *key, size_t
 	memcpy(name->key, key, bytes);
 	name->domain = name->key;
 	name->name = name->key + strlen(name->key) + 1;
+	name->library = is_librarys(name->domain);
 	name->index = (uint32_t)names->n;
 	name->born = moment_now();
 	names->all = grow(names->all, names->n, sizeof(struct range_name *));

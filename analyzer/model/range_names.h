@@ -23,6 +23,7 @@ struct range_name {
 	struct range_name *family; /* NULL: there are no numbers in the name */
 	uint32_t members; /* of a family: names so far */
 	bool many; /* of a family: the recorder has given up to tell its names apart */
+	bool library; /* announced by a library about itself: no place in the program */
 	struct range_name
 		*into; /* of a part of a set: the whole's name of that key, once there is one */
 	const char *domain, *name; /* in key */

@@ -152,6 +152,7 @@ static void join_range_sum(struct range_sum *sum, const struct range_sum *more)
 	sum->marks += more->marks;
 	sum->longest_ns = max_u64(sum->longest_ns, more->longest_ns);
 	sum->unended += more->unended;
+	sum->left_open += more->left_open;
 	add_seen(&sum->all, &more->all);
 	add_seen(&sum->own, &more->own);
 }

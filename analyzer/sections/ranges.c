@@ -2,6 +2,7 @@
  * analyzer/sections/ranges.c: the program's own ranges (NVTX): where its time went, in its own
  * words. Called by `report`, and by the findings.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "ranges.h"
@@ -168,18 +169,42 @@ static uint64_t count_boards(const struct analysis *a, size_t field)
 	return sum;
 }
 
+#define LEFT_OPEN_NAMED 3
+
+/* "left out, for the library did not end them: 2 of NCCL: ncclCommInitRankConfig". NULL: there are none. */
+static const char *left_open_text(struct arena *texts, const struct analysis *a)
+{
+	const struct ranges *ranges = &a->accounts.ranges;
+	const char *text = NULL;
+	size_t i, n = 0;
+
+	for (i = 0; i < ranges->n_sums; i++) {
+		if (!ranges->sums[i].left_open || n++ >= LEFT_OPEN_NAMED)
+			continue;
+		text = arena_printf(texts, "%s%" PRIu64 " of %s",
+				    text ? arena_printf(texts, "%s, ", text)
+					 : "left out, for the library did not end them: ",
+				    ranges->sums[i].left_open,
+				    full_name(texts, a->model.range_names.all[i]));
+	}
+	return n > LEFT_OPEN_NAMED
+		       ? arena_printf(texts, "%s and %zu more names", text, n - LEFT_OPEN_NAMED)
+		       : text;
+}
+
 /* "3 ranges or marks are not here: threads that call no CUDA announced 2 of them". */
 static const char *missing_text(struct arena *texts, const struct analysis *a)
 {
 	uint64_t elsewhere = count_boards(a, offsetof(struct spy_board, ranges_elsewhere));
 	uint64_t lost = add_capped(count_boards(a, offsetof(struct spy_board, ranges_lost)),
 				   a->accounts.ranges.lost);
-	const char *text = NULL;
+	const char *text = left_open_text(texts, a);
 
 	if (lost)
 		text = arena_printf(
-			texts, "%s not followed: no room, too many open, or no begin in the trace",
-			text_count(texts, lost, "range"));
+			texts,
+			"%s%s%s not followed: no room, too many open, or no begin in the trace",
+			text ?: "", text ? "; " : "", text_count(texts, lost, "range"));
 	if (elsewhere)
 		text = arena_printf(texts, "%s%s%s by threads before a call of CUDA: only counted",
 				    text ?: "", text ? "; " : "",

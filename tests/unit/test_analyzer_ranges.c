@@ -372,6 +372,46 @@ static void test_threads(void **state)
 	assert_string_equal(rs_text(row, "name"), "the loader of all data");
 }
 
+/* A library pushes a range and does not pop it, and one that it does: calls behind it are in the program's range, or in
+ * none. The program's own, left open in the same way, is where they are. */
+static void test_librarys(void **state)
+{
+	static const char *const domains[] = {"NCCL", "layers"};
+	struct story *s = *state;
+
+	for (int own = 0; own < 2; own++) {
+		const json_t *made, *init;
+
+		begin(s);
+		say(s, "range_name number=1 name=\"step\"");
+		say(s, "range_name number=2 name=\"init\" domain=\"%s\"", domains[own]);
+		say(s, "range_name number=3 name=\"sum\" domain=\"%s\"", domains[own]);
+		say(s, "range what=push name=2");
+		launch(s, 0, 1000);
+		say(s, "range what=push name=1");
+		say(s, "range what=push name=3");
+		launch(s, 0, 1000);
+		say(s, "range what=pop name=3");
+		launch(s, 0, 1000);
+		say(s, "range what=pop name=1");
+		launch(s, 0, 1000);
+		conclude(s);
+		init = range_in(s->root, domains[own], "init");
+		made = range_in(s->root, domains[own], "sum");
+		assert_int_equal(rs_number(made, "calls"), 1);
+		assert_int_equal(rs_number(made, "own_ns"), 1000);
+		assert_int_equal(number(range(s, "step"), "ns"), 2000);
+		assert_int_equal(number(range(s, "step"), "own_ns"), own ? 1000 : 2000);
+		assert_int_equal(init != NULL, own);
+		assert_int_equal(strstr(s->shown,
+					"left out, for the library did not end them: 1 of "
+					"NCCL: init") != NULL,
+				 !own);
+		if (own)
+			assert_int_equal(rs_number(init, "unended"), 1);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -380,7 +420,7 @@ int main(void)
 		TEST(test_sums),          TEST(test_odd_ones), TEST(test_started),
 		TEST(test_open),          TEST(test_families), TEST(test_only),
 		TEST(test_findings),      TEST(test_threads),  TEST(test_worst),
-		TEST(test_idle_and_lost),
+		TEST(test_idle_and_lost), TEST(test_librarys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
