@@ -7,12 +7,38 @@
 #include "text/text.h"
 #include "trace/names.h"
 
-static const char *op_text(struct arena *texts, const struct ranks *ranks,
-			   const struct rank_op_seen *op)
+/* "AllReduce 20 (4096 bytes)". */
+static const char *op_text(struct arena *texts, const struct rank_op_seen *op)
 {
-	return arena_printf(texts, "%s's is %s of %llu bytes",
-			    text_rank_name(texts, ranks->all[op->rank]), name_nccl_func(op->func),
+	return arena_printf(texts, "%s %llu (%llu bytes)", name_nccl_func(op->func),
+			    (unsigned long long)op->seq,
 			    (unsigned long long)(op->count * op->bytes_each));
+}
+
+static const char *disagreement_text(struct arena *texts, const struct ranks *ranks)
+{
+	const struct rank_disagreement *d = &ranks->disagreement;
+	const char *a = text_rank_name(texts, ranks->all[d->a.rank]);
+	const char *b = text_rank_name(texts, ranks->all[d->b.rank]);
+	const char *text;
+
+	switch (d->kind) {
+	case RANK_ANOTHER_ORDER:
+		text = arena_printf(texts,
+				    "%s submits %s before %s, and %s does it the other way round",
+				    a, op_text(texts, &d->a), op_text(texts, &d->b), b);
+		break;
+	case RANK_ONE_MORE:
+		text = arena_printf(texts, "%s submits %s, and %s does not, but goes on with %s", a,
+				    op_text(texts, &d->a), b, op_text(texts, &d->b));
+		break;
+	default:
+		text = arena_printf(texts, "what is %s in %s is %s in %s", op_text(texts, &d->a), a,
+				    op_text(texts, &d->b), b);
+		break;
+	}
+	return arena_printf(texts, "%s, in communicator %016llx", text,
+			    (unsigned long long)d->hash);
 }
 
 static struct finding *begin_order(const struct analysis *a, const struct rank_op_seen *op,
@@ -40,11 +66,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	if (d->count) {
 		finding = begin_order(a, &d->a, findings, n);
 		finding->count = d->count;
-		finding->what = arena_printf(
-			texts,
-			"ranks do not agree on operation %llu of communicator %016llx: %s, %s",
-			(unsigned long long)d->ordinal + 1, (unsigned long long)d->hash,
-			op_text(texts, ranks, &d->a), op_text(texts, ranks, &d->b));
+		finding->what = disagreement_text(texts, ranks);
 	} else if (ranks->n_missing) {
 		const struct rank_missing *m = &ranks->missing[0];
 
@@ -70,11 +92,13 @@ const struct detector detector_collective_order = {
 	.of_ranks = true,
 	.title = "ranks do not make the same collective operations: a job hangs, or its results "
 		 "are wrong",
-	.sees = "The n-th operation of a communicator has another function or size in one rank "
-		"than in "
-		"another; or at the end of the record ranks wait in an operation to which another "
+	.sees = "Operations of a communicator, known by NCCL's numbers, have another size or "
+		"another order in one rank than in another, or one rank makes one that another "
+		"passes by; or at the end of the record ranks wait in an operation to which "
+		"another "
 		"recorded rank never came.",
-	.blind = "Ranks that were not recorded; communicators of which records are lost.",
+	.blind = "Ranks that were not recorded. Where records are missing (losses, windows, cost "
+		 "windows, deleted parts) only operations that both ranks have are compared.",
 	.fix = "Let all ranks of a communicator make the same operations in the same order: look "
 	       "for a branch that "
 	       "depends on the rank or on its data, an exception that one rank catches, a loop of "

@@ -411,6 +411,7 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 	const struct rank_op *op;
 
 	e.working = is_working(ranks, instance);
+	rank_order_compare(ranks, instance);
 	rank_sample_see(ranks, instance);
 	if (count_aligned(instance) < 2) {
 		count_out(ranks, instance);

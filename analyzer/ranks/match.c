@@ -1,8 +1,8 @@
 /*
  * analyzer/ranks/match.c: operations of different ranks that are one. Called for news of operations.
  *
- * The ranks of a communicator are matched by the number that NCCL itself gives an operation, sends with receives by how
- * many there were before. Hosts' clocks may differ, so the order in which records of different hosts come means nothing.
+ * The ranks of a communicator are matched by the number that NCCL itself gives an operation, sends with receives by those
+ * that the recorder gives them, so that what is not recorded puts nothing out. Hosts' clocks may differ, so the order in which records of different hosts come means nothing.
  * What is complete is evaluated in blocks, as many as the clocks need; what is not is kept while there is room.
  */
 #include <stdlib.h>
@@ -145,7 +145,6 @@ void rank_comm_free(struct ranks *ranks, struct rank_comm *comm)
 	for (i = 0; i < comm->n_members; i++)
 		free(comm->members[i]);
 	free(comm->members);
-	free(comm->ordinals);
 	free(comm);
 }
 
@@ -156,39 +155,19 @@ bool rank_func_is_between_two(uint8_t func)
 	return func == SPY_NCCL_SEND || func == SPY_NCCL_RECV;
 }
 
-/* How many there were before, of that kind and to that rank; false: too many kinds. */
-static bool count_pairing(struct ranks_work *w, const struct rank_member *member, uint32_t peer,
-			  bool receives, uint64_t *n)
-{
-	const struct pairing_key key = {(uintptr_t)member, peer, receives};
-	struct rank_pairing *pairing;
-
-	HASH_FIND(hh, w->pairings, &key, sizeof(key), pairing);
-	if (!pairing && HASH_COUNT(w->pairings) >= PAIRINGS_MOST)
-		return false;
-	if (!pairing) {
-		pairing = xcalloc(1, sizeof(*pairing));
-		pairing->key = key;
-		HASH_ADD(hh, w->pairings, key, sizeof(pairing->key), pairing);
-	}
-	*n = pairing->n++;
-	return true;
-}
-
 /* False: it cannot be followed. */
-static bool key_of(struct ranks *ranks, const struct rank_member *member,
-		   const struct spy_rec_collective *raw, struct instance_key *key)
+static bool key_of(const struct rank_member *member, const struct spy_rec_collective *raw,
+		   struct instance_key *key)
 {
 	*key = (struct instance_key){.func = raw->func, .seq = raw->seq};
 	if (!rank_func_is_between_two(raw->func))
 		return true;
-	if (raw->peer < 0)
+	if (raw->peer < 0 || !raw->seq)
 		return false;
 	key->func = SPY_NCCL_SEND;
 	key->from = raw->func == SPY_NCCL_SEND ? member->number : (uint32_t)raw->peer;
 	key->to = raw->func == SPY_NCCL_SEND ? (uint32_t)raw->peer : member->number;
-	return count_pairing(ranks->work, member, (uint32_t)raw->peer, raw->func == SPY_NCCL_RECV,
-			     &key->seq);
+	return true;
 }
 
 /* False: it has come before. */
@@ -324,7 +303,7 @@ static bool take_submitted(struct ranks *ranks, const struct rank_submitted_news
 	struct instance_key key;
 	struct rank_op_seen seen;
 
-	if (!member || !key_of(ranks, member, raw, &key))
+	if (!member || !key_of(member, raw, &key))
 		return false;
 	if (!op) {
 		ranks->captured++;
@@ -339,8 +318,11 @@ static bool take_submitted(struct ranks *ranks, const struct rank_submitted_news
 	see_rank(member, op, news->ns);
 	op->in_a_row = member->has_last && member->last.func == raw->func && !op->first &&
 		       op->gpu_operations <= 1;
-	if (!rank_func_is_between_two(raw->func))
-		rank_order_see(ranks, member, instance, &seen);
+	if (!rank_func_is_between_two(raw->func)) {
+		op->ordinal = member->ordinal++;
+		member->next_seq[raw->func] = max_u64(member->next_seq[raw->func], raw->seq + 1);
+		rank_order_see(ranks, instance, &seen);
+	}
 	member->last = seen;
 	member->has_last = true;
 	rank_steps_see(ranks, op, news);
@@ -394,6 +376,8 @@ void rank_apply_ran(struct ranks *ranks, const struct rank_ran_news *news)
 	op->end_ns = news->end_ns;
 	op->ran = op->begin_ns <= op->end_ns && op->end_ns <= GPU_TIME_MOST;
 	ranks->lost += !op->ran;
+	if (op->ran && !rank_func_is_between_two(op->instance->func))
+		op->member->ran_ordinal_1 = max_u64(op->member->ran_ordinal_1, op->ordinal + 1);
 	look_whether_ready(op->instance);
 	evaluate_some(ranks, op->member->comm);
 }

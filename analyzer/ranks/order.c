@@ -4,77 +4,86 @@
  */
 #include <stdlib.h>
 #include "work.h"
+#include "trace/losses.h"
 
-static uint64_t signature_of(const struct rank_instance *instance, const struct rank_op_seen *seen)
+/*
+ * Operations are known by the numbers that NCCL gives them, never by how many there were before: records may be missing,
+ * in cost windows, windows, losses, deleted parts. So what ranks disagree about is said of operations that both have:
+ *  - one has another size in one of them (compared when it is submitted);
+ *  - two of them are in another order (compared when they are evaluated: each member with the communicator's first one);
+ * and of operations that only one has, between two that both have, if nothing is missing there.
+ */
+
+/* Windows begin and end for a thread when it looks, which it does every 2 ms and at calls. */
+#define WINDOW_MARGIN_NS (10 * (uint64_t)1000000)
+
+/* Was recording of the process dormant in that time, as far as is known now? */
+static bool was_dormant(const struct process *process, uint64_t begin_ns, uint64_t end_ns)
 {
-	uint64_t what = (uint64_t)seen->func << 8 | seen->bytes_each;
-
-	return hash_mix(hash_mix(seen->count + 1) ^ what ^
-			(uint64_t)(uint32_t)instance->peer << 32) |
-	       1;
+	begin_ns -= min_u64(begin_ns, WINDOW_MARGIN_NS);
+	end_ns = add_capped(end_ns, WINDOW_MARGIN_NS);
+	return process_dormant_ns(process, begin_ns, end_ns) ||
+	       (process->dormant && process->dormant_since_ns < end_ns);
 }
 
-/* Records are missing: what there is cannot be numbered. */
-static bool has_losses(const struct trace *trace)
+/* May records of the process be missing in that time? After the last record. */
+static bool may_miss(const struct process *process, uint64_t begin_ns, uint64_t end_ns)
 {
-	size_t i;
+	const struct trace *trace = process->trace;
+	const struct losses losses = losses_sum(trace);
 
-	for (i = 0; i < trace->n_streams; i++) {
-		const struct reader_losses *l = &trace->streams[i]->reader.losses;
-
-		if (l->packets_dropped || l->packets_missing || l->discarded || l->unreadable_bytes)
-			return true;
-	}
-	return trace->board.present && trace->board.head.lost;
+	return losses.streams.packets_dropped || losses.streams.packets_missing ||
+	       losses.streams.discarded || losses.streams.unreadable_bytes ||
+	       losses.streams_missing || losses.calls_missing || process->part_is_apart ||
+	       (trace->board.present &&
+		(trace->board.head.lost || trace->board.head.collectives_lost)) ||
+	       was_dormant(process, begin_ns, end_ns);
 }
 
-/* The first one of the communicator. Whether records are missing is known in the end. */
-static void disagree(struct ranks_work *w, struct rank_comm *comm, const struct rank_ordinal *first,
-		     const struct rank_op_seen *seen)
+static struct rank_op_seen seen_of(const struct rank_op *op)
 {
-	comm->disagrees = true;
-	w->disagreements = grow(w->disagreements, w->n_disagreements, sizeof(*w->disagreements));
-	w->disagreements[w->n_disagreements++] = (struct rank_disagreement){
-		.hash = comm->key.hash, .ordinal = first->ordinal, .a = first->seen, .b = *seen};
+	const struct rank_instance *instance = op->instance;
+
+	return (struct rank_op_seen){.rank = op->member->rank->index,
+				     .func = instance->func,
+				     .seq = instance->key.seq,
+				     .count = instance->count,
+				     .bytes_each = instance->bytes_each,
+				     .peer = instance->peer,
+				     .ns = op->submit_begin_ns,
+				     .part = op->site->sum.part,
+				     .process = op->site->sum.process};
 }
 
-void rank_order_see(struct ranks *ranks, struct rank_member *member,
-		    const struct rank_instance *instance, const struct rank_op_seen *seen)
-{
-	struct rank_comm *comm = member->comm;
-	uint64_t ordinal = member->ordinal++, signature = signature_of(instance, seen);
-	struct rank_ordinal *at;
+/* ---- disagreements ----------------------------------------------------------------------------- */
 
-	if (comm->disagrees)
+#define DISAGREEMENTS_MOST 16 /* of a communicator, in case records prove to be missing */
+
+/* Whether records are missing is known in the end. */
+static void disagree(struct ranks *ranks, struct rank_comm *comm,
+		     const struct rank_disagreement *about)
+{
+	struct ranks_work *w = ranks->work;
+
+	if (comm->n_disagreements++ >= DISAGREEMENTS_MOST)
 		return;
-	if (!comm->ordinals)
-		comm->ordinals = xcalloc(ORDINALS_MOST, sizeof(*comm->ordinals));
-	at = &comm->ordinals[ordinal % ORDINALS_MOST];
-	if (ordinal >= comm->n_ordinals) {
-		*at = (struct rank_ordinal){ordinal, signature, *seen};
-		comm->n_ordinals = ordinal + 1;
-	} else if (at->ordinal == ordinal && at->signature != signature) {
-		disagree(ranks->work, comm, at, seen);
-	}
+	w->disagreements = grow(w->disagreements, w->n_disagreements, sizeof(*w->disagreements));
+	w->disagreements[w->n_disagreements] = *about;
+	w->disagreements[w->n_disagreements++].hash = comm->key.hash;
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
-
-void rank_disagreement_find(struct ranks *ranks)
+void rank_order_see(struct ranks *ranks, const struct rank_instance *instance,
+		    const struct rank_op_seen *seen)
 {
-	const struct ranks_work *w = ranks->work;
-	uint64_t count = 0;
-	size_t i;
+	const struct rank_op *other =
+		instance->ops ? instance->ops->next : NULL; /* its own is first */
 
-	for (i = 0; i < w->n_disagreements; i++) {
-		const struct rank_disagreement *d = &w->disagreements[i];
-
-		if (has_losses(d->a.process->trace) || has_losses(d->b.process->trace))
-			continue;
-		if (!count++)
-			ranks->disagreement = *d;
-	}
-	ranks->disagreement.count = count;
+	if (!other || (seen->count == instance->count && seen->bytes_each == instance->bytes_each &&
+		       seen->peer == instance->peer))
+		return;
+	disagree(ranks, instance->comm,
+		 &(struct rank_disagreement){
+			 .kind = RANK_ANOTHER_SIZE, .a = seen_of(other), .b = *seen});
 }
 
 static bool has_come(const struct rank_instance *instance, const struct rank_member *member)
@@ -84,11 +93,132 @@ static bool has_come(const struct rank_instance *instance, const struct rank_mem
 	return word < instance->n_came && instance->came[word] >> member->index % 64 & 1;
 }
 
+/* An operation of `has` since that time, and before that one, to which the other has not come, as NCCL numbers them. False:
+ * it is not known. */
+static bool find_odd(const struct rank_member *has, const struct rank_member *other,
+		     uint64_t since_ns, const struct rank_op *before, struct rank_op_seen *odd)
+{
+	const struct rank_instance *instance;
+	const struct rank_op *op;
+
+	for (instance = has->comm->first; instance; instance = instance->next) {
+		if (rank_func_is_between_two(instance->func) || has_come(instance, other) ||
+		    other->next_seq[instance->func] > instance->key.seq)
+			continue;
+		for (op = instance->ops; op && op->member != has; op = op->next)
+			;
+		if (op && op->submit_begin_ns >= since_ns && op->ordinal < before->ordinal) {
+			*odd = seen_of(op);
+			return true;
+		}
+	}
+	*odd = has->odd;
+	return has->has_odd && odd->ns >= since_ns && odd->ns <= before->submit_begin_ns &&
+	       other->next_seq[odd->func] <= odd->seq;
+}
+
+/* Operations of both since the last one that both have: as many, or one has some that the other has not. */
+static void compare_counts(struct ranks *ranks, const struct rank_member *member,
+			   const struct rank_op *first, const struct rank_op *op)
+{
+	const struct rank_pair *last = &member->pair;
+	uint64_t more = first->ordinal - last->first_ordinal, own = op->ordinal - last->ordinal;
+	const struct rank_op *has = more > own ? first : op, *lacks = more > own ? op : first;
+	struct rank_op_seen odd;
+
+	if (more == own || was_dormant(first->member->process, last->ns[0], first->submit_end_ns) ||
+	    was_dormant(member->process, last->ns[1], op->submit_end_ns) ||
+	    !find_odd(has->member, lacks->member, last->ns[has == op], has, &odd))
+		return;
+	disagree(ranks, member->comm,
+		 &(struct rank_disagreement){
+			 .kind = RANK_ONE_MORE,
+			 .a = odd,
+			 .b = seen_of(lacks),
+			 .begin_ns = {last->ns[0], last->ns[1]},
+			 .end_ns = {first->submit_end_ns, op->submit_end_ns},
+			 .processes = {first->member->process, member->process}});
+}
+
+/* Of both members there is this operation and the one before: in the same order? */
+static void compare(struct ranks *ranks, struct rank_member *member, const struct rank_op *first,
+		    const struct rank_op *op)
+{
+	struct rank_pair *last = &member->pair;
+	bool behind = first->ordinal > last->first_ordinal;
+	struct rank_op_seen now = seen_of(behind ? op : first);
+
+	if (!last->known) {
+	} else if (behind != (op->ordinal > last->ordinal)) {
+		disagree(ranks, member->comm,
+			 &(struct rank_disagreement){
+				 .kind = RANK_ANOTHER_ORDER, .a = last->seen[!behind], .b = now});
+	} else if (behind) {
+		compare_counts(ranks, member, first, op);
+	}
+	*last = (struct rank_pair){.known = true,
+				   .first_ordinal = first->ordinal,
+				   .ordinal = op->ordinal,
+				   .ns = {first->submit_begin_ns, op->submit_begin_ns},
+				   .seen = {seen_of(first), seen_of(op)}};
+}
+
+void rank_order_compare(struct ranks *ranks, const struct rank_instance *instance)
+{
+	const struct rank_comm *comm = instance->comm;
+	const struct rank_op *op, *first = NULL;
+
+	if (rank_func_is_between_two(instance->func))
+		return;
+	for (op = instance->ops; op; op = op->next)
+		if (!op->member->index)
+			first = op;
+	for (op = instance->ops; op; op = op->next) {
+		if (instance->n_ops < comm->n_members) {
+			op->member->odd = seen_of(op);
+			op->member->has_odd = true;
+		}
+		if (first && op != first)
+			compare(ranks, op->member, first, op);
+	}
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static bool holds(const struct rank_disagreement *d)
+{
+	return d->kind != RANK_ONE_MORE ||
+	       (!may_miss(d->processes[0], d->begin_ns[0], d->end_ns[0]) &&
+		!may_miss(d->processes[1], d->begin_ns[1], d->end_ns[1]));
+}
+
+void rank_disagreement_find(struct ranks *ranks)
+{
+	const struct ranks_work *w = ranks->work;
+	uint64_t count = 0;
+	size_t i;
+
+	for (i = 0; i < w->n_disagreements; i++) {
+		if (!holds(&w->disagreements[i]))
+			continue;
+		if (!count++)
+			ranks->disagreement = w->disagreements[i];
+	}
+	ranks->disagreement.count = count;
+}
+
 /* Does it take part at all? */
 static bool belongs(const struct rank_instance *instance, const struct rank_member *member)
 {
 	return !rank_func_is_between_two(instance->func) || member->number == instance->key.from ||
 	       member->number == instance->key.to;
+}
+
+/* Its record of when the operation ended may be what is missing; or later ones have ended, so it has. */
+static bool may_have_run(const struct rank_op *op)
+{
+	return op->member->ran_ordinal_1 > op->ordinal ||
+	       may_miss(op->member->process, op->submit_begin_ns, NUMBER_MOST);
 }
 
 static const struct rank_op *waiting_of(const struct rank_instance *instance, uint32_t *n)
@@ -99,24 +229,20 @@ static const struct rank_op *waiting_of(const struct rank_instance *instance, ui
 	for (op = instance->ops; op; op = op->next) {
 		if (op->ran)
 			return NULL; /* who was there could go on */
-		*n += op->expected;
-		if (op->expected && (!first || op->member->number < first->member->number))
+		if (!op->expected || may_have_run(op))
+			continue;
+		++*n;
+		if (!first || op->member->number < first->member->number)
 			first = op;
 	}
 	return first;
 }
 
-static struct rank_op_seen seen_of(const struct rank_instance *instance, const struct rank_op *op)
+/* Has it submitted a later one of the function, or may the record of this one be missing? */
+static bool may_have_come(const struct rank_instance *instance, const struct rank_member *member)
 {
-	return (struct rank_op_seen){.rank = op->member->rank->index,
-				     .func = instance->func,
-				     .seq = instance->key.seq,
-				     .count = instance->count,
-				     .bytes_each = instance->bytes_each,
-				     .peer = instance->peer,
-				     .ns = op->submit_begin_ns,
-				     .part = op->site->sum.part,
-				     .process = op->site->sum.process};
+	return member->next_seq[instance->func] > instance->key.seq ||
+	       may_miss(member->process, member->has_last ? member->last.ns : 0, NUMBER_MOST);
 }
 
 static bool find_missing(struct ranks *ranks, const struct rank_comm *comm,
@@ -131,7 +257,8 @@ static bool find_missing(struct ranks *ranks, const struct rank_comm *comm,
 	for (i = 0; waiting && i < comm->n_members; i++) {
 		const struct rank_member *member = comm->members[i];
 
-		if (!belongs(instance, member) || has_come(instance, member))
+		if (!belongs(instance, member) || has_come(instance, member) ||
+		    may_have_come(instance, member))
 			continue;
 		n_missing++;
 		if (!first || member->number < first->number)
@@ -140,7 +267,7 @@ static bool find_missing(struct ranks *ranks, const struct rank_comm *comm,
 	if (!first)
 		return false;
 	*missing = (struct rank_missing){.hash = comm->key.hash,
-					 .waiting = seen_of(instance, waiting),
+					 .waiting = seen_of(waiting),
 					 .n_waiting = n_waiting,
 					 .n_missing = n_missing,
 					 .missing = first->rank->index,

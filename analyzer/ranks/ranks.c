@@ -386,10 +386,13 @@ static size_t parts_of_comm(const struct rank_comm *comm,
 {
 	size_t i, n = 0;
 
-	for (i = 0; comm->ordinals && i < ORDINALS_MOST; i++)
-		n += part_of_seen(&comm->ordinals[i].seen, see);
-	for (i = 0; i < comm->n_members; i++)
-		n += part_of_seen(&comm->members[i]->last, see);
+	for (i = 0; i < comm->n_members; i++) {
+		const struct rank_member *member = comm->members[i];
+
+		n += part_of_seen(&member->last, see) + part_of_seen(&member->odd, see) +
+		     part_of_seen(&member->pair.seen[0], see) +
+		     part_of_seen(&member->pair.seen[1], see);
+	}
 	return n;
 }
 
@@ -462,7 +465,6 @@ static void release_members(struct ranks *ranks)
 	struct ranks_work *w = ranks->work;
 	struct rank_timer *timer, *next_timer;
 	struct rank_identity *identity, *next_identity;
-	struct rank_pairing *pairing, *next_pairing;
 	struct lane_comm *comm, *next_comm;
 	size_t i;
 
@@ -472,8 +474,6 @@ static void release_members(struct ranks *ranks)
 		rank_comm_free(ranks, w->all_comms[i]);
 	HASH_EMPTY (w->timers, timer, next_timer)
 		free(timer);
-	HASH_EMPTY (w->pairings, pairing, next_pairing)
-		free(pairing);
 	HASH_EMPTY (w->lane_comms, comm, next_comm)
 		free(comm);
 	HASH_EMPTY (w->identities, identity, next_identity) {

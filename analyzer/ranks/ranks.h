@@ -155,12 +155,21 @@ struct rank_op_seen {
 	const struct process *process;
 };
 
-/* Ranks disagree: the n-th operation of a communicator is not the same one in both. The first such. */
+enum rank_disagree {
+	RANK_ANOTHER_SIZE, /* a and b are the same operation, as two ranks have it */
+	RANK_ANOTHER_ORDER, /* a's rank submits a before b, b's rank b before a */
+	RANK_ONE_MORE, /* b's rank never submits a, though it goes on: b is its next one that both have */
+};
+
+/* Ranks disagree about the operations of a communicator. The first such. */
 struct rank_disagreement {
 	uint64_t count; /* of them in all communicators, at least; 0: none */
+	enum rank_disagree kind;
 	uint64_t hash; /* of the communicator */
-	uint64_t ordinal; /* from 0 on: the operation's in the communicator */
 	struct rank_op_seen a, b;
+	/* It holds if no records of these processes are missing in that trace time; of RANK_ONE_MORE. */
+	const struct process *processes[2];
+	uint64_t begin_ns[2], end_ns[2];
 };
 
 /* An operation that some ranks wait in at the end, and others have not submitted. */

@@ -128,6 +128,14 @@ struct rank_lag {
 	struct idle_part cause; /* of host_ns, the most of it */
 };
 
+/* The last operation that was evaluated of those that two members have: [0] of the communicator's first one. */
+struct rank_pair {
+	bool known;
+	uint64_t first_ordinal, ordinal;
+	uint64_t ns[2]; /* submitted; trace time */
+	struct rank_op_seen seen[2];
+};
+
 /* A rank in a communicator. */
 struct rank_member {
 	struct member_key {
@@ -140,9 +148,14 @@ struct rank_member {
 	uint32_t index; /* in the communicator's members */
 	uint32_t number; /* in the communicator */
 	uint32_t device;
-	uint64_t ordinal; /* of its next operation, sends and receives aside */
+	uint64_t ordinal; /* of its next operation that is recorded, sends and receives aside */
+	uint64_t ran_ordinal_1; /* of the last one that is known to have run, and 1; 0: none */
+	uint64_t next_seq[SPY_NCCL_FUNCS]; /* behind its last operation of the function */
 	struct rank_op_seen last; /* its last operation */
 	bool has_last;
+	struct rank_op_seen odd; /* the last one that was evaluated without others */
+	bool has_odd;
+	struct rank_pair pair; /* of it and the communicator's first member */
 	/* By the GPU's own timer: until then its operations, and its waits, are in the sums. */
 	uint64_t busy_until_ns, waited_until_ns;
 	/* The operation before, when instances are evaluated: its end on the host's clock; 0 unknown. */
@@ -165,6 +178,7 @@ struct rank_op {
 	struct rank_instance *instance;
 	struct rank_member *member;
 	uint64_t key; /* process and id, for the record that says when it ran */
+	uint64_t ordinal; /* among the recorded ones of its member, sends and receives aside */
 	uint64_t submit_begin_ns, submit_end_ns; /* the launch; trace time */
 	uint64_t begin_ns, end_ns; /* GPU's timer, or of host times trace time */
 	uint64_t seen_ns, ran_ns; /* trace time: begin no later than, end no later than */
@@ -212,15 +226,6 @@ struct rank_instance {
 	UT_hash_handle hh;
 };
 
-/* What the first rank that came to an ordinal has there. */
-struct rank_ordinal {
-	uint64_t ordinal;
-	uint64_t signature;
-	struct rank_op_seen seen;
-};
-
-#define ORDINALS_MOST 256 /* of a communicator: so far apart ranks are compared */
-
 struct rank_comm {
 	struct comm_key {
 		uint64_t hash;
@@ -233,9 +238,7 @@ struct rank_comm {
 	struct rank_instance *instances; /* by key */
 	struct rank_instance *first, *last; /* the same by age */
 	size_t n_open, n_ready, n_ops;
-	struct rank_ordinal *ordinals; /* a ring; NULL: none yet */
-	uint64_t n_ordinals; /* of the rank that is furthest */
-	bool disagrees;
+	uint64_t n_disagreements;
 	UT_hash_handle hh;
 };
 
@@ -257,18 +260,6 @@ struct rank_site_sum {
 	struct rank_site sum;
 	UT_hash_handle hh;
 };
-
-/* The sends of a rank to another one in a communicator, or receives from it. */
-struct rank_pairing {
-	struct pairing_key {
-		uint64_t member; /* address of it */
-		uint32_t peer, receives;
-	} key;
-	uint64_t n;
-	UT_hash_handle hh;
-};
-
-#define PAIRINGS_MOST (1u << 20)
 
 struct rank_identity {
 	char *key; /* job and number; or process and device */
@@ -305,7 +296,6 @@ struct ranks_work {
 	struct rank_identity *identities;
 	struct rank_op *pending; /* submitted, and not known to have run */
 	size_t n_ops;
-	struct rank_pairing *pairings;
 	struct rank_place **places; /* in the order in which they came up; owned */
 	size_t n_places;
 	struct like_place *likes;
@@ -315,7 +305,7 @@ struct ranks_work {
 	struct rank_steps_work *steps;
 	struct rank_name *names;
 	struct rank_disagreement *
-		disagreements; /* the first of each communicator, in the order they came up; owned */
+		disagreements; /* the first ones of each communicator, in the order they came up; owned */
 	size_t n_disagreements;
 	uint64_t n_shown; /* instances, to the listener */
 };
@@ -424,9 +414,12 @@ struct rank_group_sum *rank_group_get(struct ranks *ranks, const struct rank_ins
 
 /* ---- order.c --------------------------------------------------------------------------------- */
 
-/* A member submits an operation: compares it with what others have at that place. */
-void rank_order_see(struct ranks *ranks, struct rank_member *member,
-		    const struct rank_instance *instance, const struct rank_op_seen *seen);
+/* A member submits an operation, which is the first in the instance's list: is it the same one as the others'? */
+void rank_order_see(struct ranks *ranks, const struct rank_instance *instance,
+		    const struct rank_op_seen *seen);
+
+/* An instance is evaluated: are its operations in the same order in all members? */
+void rank_order_compare(struct ranks *ranks, const struct rank_instance *instance);
 
 /* After the last record: what ranks disagreed about, where nothing is missing that would explain it. */
 void rank_disagreement_find(struct ranks *ranks);

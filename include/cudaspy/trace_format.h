@@ -792,7 +792,8 @@ struct spy_rec_collective {
 	uint8_t func; /* enum spy_nccl_func */
 	uint8_t flags; /* enum spy_collective_flag, or-ed */
 	uint32_t comm; /* number of SPY_EV_NCCL_COMM */
-	uint64_t seq; /* NCCL's, of this function in this communicator; of sends and receives 0 */
+	uint64_t seq; /* NCCL's, of this function in this communicator; of a send or receive its number from 1 on
+		       * among those to or from that peer, recorded or not; 0 unknown (traces of before 2026-11) */
 	uint64_t count; /* elements */
 	uint32_t id; /* of SPY_EV_COLLECTIVE_RAN; unique among the process's last ones */
 	int32_t peer; /* root of a collective, the other rank of a send or receive */

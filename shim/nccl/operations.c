@@ -116,8 +116,6 @@ static struct spy_thread *begin_record(size_t bytes, const void *here, bool *fir
 	return thread;
 }
 
-bool spy_nccl_paired;
-
 /* ---- communicators ----------------------------------------------------------------------------- */
 
 struct comm {
@@ -602,7 +600,7 @@ static uint64_t place_of(uint32_t comm, const struct spy_nccl_said *said)
 }
 
 static void write_collective(struct spy_thread *thread, const struct spy_nccl_said *said,
-			     uint32_t comm, uint32_t id, uint8_t flags, uint64_t now)
+			     uint32_t comm, uint32_t id, uint8_t flags, uint64_t seq, uint64_t now)
 {
 	*(struct spy_rec_collective *)thread->head =
 		(struct spy_rec_collective){.time = now,
@@ -610,7 +608,7 @@ static void write_collective(struct spy_thread *thread, const struct spy_nccl_sa
 					    .func = said->func,
 					    .flags = flags,
 					    .comm = comm,
-					    .seq = said->seq,
+					    .seq = seq,
 					    .count = said->count,
 					    .id = id,
 					    .peer = said->peer,
@@ -627,17 +625,18 @@ spy_nccl_handle spy_nccl_submit(spy_nccl_handle context, const struct spy_nccl_s
 	struct comm *comm = find_comm(context);
 	struct spy_thread *thread;
 	spy_nccl_handle handle;
-	uint32_t id, number;
+	uint32_t id, number = number_of(context);
 	uint8_t flags = said->flags;
+	uint64_t seq = said->seq, now;
 	bool first;
-	uint64_t now;
 
-	if (!comm || !spy_session_active() || !spy_window_is_open())
+	if (!comm)
 		return 0;
-	number = number_of(context);
-	learn_comm(comm, said);
 	if (said->func == SPY_NCCL_SEND || said->func == SPY_NCCL_RECV)
-		__atomic_store_n(&spy_nccl_paired, true, __ATOMIC_RELAXED);
+		seq = spy_nccl_pair_number(number, said->peer, said->func == SPY_NCCL_RECV);
+	if (!spy_session_active() || !spy_window_is_open())
+		return 0;
+	learn_comm(comm, said);
 	thread =
 		begin_record(sizeof(struct spy_rec_collective), __builtin_frame_address(0), &first);
 	if (!thread) {
@@ -653,7 +652,7 @@ spy_nccl_handle spy_nccl_submit(spy_nccl_handle context, const struct spy_nccl_s
 		flags |= SPY_COLLECTIVE_RUN_FOLLOWS;
 	now = spy_clock();
 	spy_stack_place(thread, from, place_of(number, said), now);
-	write_collective(thread, said, number, id, flags, now);
+	write_collective(thread, said, number, id, flags, seq, now);
 	spy_thread_end_work(thread);
 	return handle;
 }
@@ -697,4 +696,5 @@ void spy_nccl_forked(void)
 	lost = unfollowed = 0;
 	is_callback = false;
 	spy_lock_forget(&comms_lock);
+	spy_nccl_pairs_forked();
 }

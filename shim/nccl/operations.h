@@ -35,10 +35,6 @@ struct spy_nccl_said {
 	bool followed; /* what its kernel does will be told */
 };
 
-/* Has there been an operation between two ranks? These are matched by their number: one that is not recorded puts out
- * those behind it. */
-extern bool spy_nccl_paired;
-
 /* An operation is submitted: is it followed? *change: with the next one that may be otherwise, as spy_nccl_paced_next
  * says. */
 bool spy_nccl_paced(bool *change);
@@ -46,6 +42,11 @@ bool spy_nccl_paced_next(void);
 
 spy_nccl_handle spy_nccl_comm_begin(const struct spy_nccl_comm *comm);
 void spy_nccl_comm_end(spy_nccl_handle comm);
+
+/* The number of a send to that rank, or of a receive from it, from 1 on; called once for each, whether it is recorded or
+ * not. 0: unknown. */
+uint64_t spy_nccl_pair_number(uint32_t comm, int32_t peer, bool receives);
+void spy_nccl_pairs_forked(void);
 
 /* Writes the operation's record. from: who submits it. Returns its handle; 0: it is not followed. */
 spy_nccl_handle spy_nccl_submit(spy_nccl_handle comm, const struct spy_nccl_said *said,

@@ -15,7 +15,6 @@
 #include "cudaspy/cost_plan.h"
 #include "cudaspy/windows.h"
 #include "lib/clock.h"
-#include "nccl/operations.h"
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/sched.h"
@@ -104,10 +103,7 @@ static uint32_t blocks_measured(const struct spy_cost_frame *frame, uint64_t beg
 	}
 	if (mode == ALL_THE_TIME)
 		return frame->blocks;
-	return begin >= measured_from && frame->sampled &&
-			       !__atomic_load_n(&spy_nccl_paired, __ATOMIC_RELAXED)
-		       ? frame->blocks
-		       : 0;
+	return begin >= measured_from && frame->sampled ? frame->blocks : 0;
 }
 
 static uint8_t kind_besides(uint64_t frame)

@@ -40,7 +40,7 @@ for version in 1 2 3 4 5 6 7; do
 	for i in "Broadcast 0" "Reduce 1" "AllGather 2" "ReduceScatter 3" "AllReduce 4"; do
 		expect "$version: $i" "$(of collective "func=${i% *} comm=1 seq=${i#* } count=${i#* }*0* bytes_each=4 .*peer=2 algorithm=RING protocol=SIMPLE channels=2")" 1
 	done
-	expect "$version: Send and Recv" "$(of collective "func=Send .*count=64 bytes_each=2 .*peer=1") $(of collective "func=Recv .*count=65 bytes_each=2 .*peer=2")" "1 1"
+	expect "$version: Send and Recv" "$(of collective "func=Send .*seq=1 count=64 bytes_each=2 .*peer=1") $(of collective "func=Recv .*seq=1 count=65 bytes_each=2 .*peer=2")" "1 1"
 	expect "$version: made of copies" "$(of collective "func=AllGather .*seq=9 count=77 bytes_each=1 .*flags=2")" "$((version >= 6))"
 	[ "$version" -lt 3 ] || none_missing "$version"
 	expect "$version: when they ran" "$(of collective_ran) $(of collective_ran "begin_ns=9000 end_ns=9900 .*channels=2")" \

@@ -858,11 +858,101 @@ static void test_order(void **state)
 	}
 	conclude(job);
 	assert_int_equal(d->count, 1);
-	assert_int_equal(d->ordinal, STEPS);
+	assert_int_equal(d->kind, RANK_ANOTHER_ORDER);
 	assert_int_equal(d->hash, 0xab);
 	assert_int_not_equal(d->a.func, d->b.func);
 	assert_int_not_equal(d->a.rank, d->b.rank);
 	finds(job, "collective-order");
+}
+
+/* What a rank submits that another one does not, or that is another's in other numbers; and what is only not recorded. */
+enum oddity { ONE_MORE, ANOTHER_SIZE, IN_A_COUNTING_WINDOW, NOT_RECORDED, ODDITIES };
+
+static void tell_odd(struct job *job, enum oddity what)
+{
+	struct teller *t = &job->told[1];
+
+	launch(t, 0);
+	switch (what) {
+	case IN_A_COUNTING_WINDOW: /* of rank 0 */
+		fprintf(job->told[0].ran,
+			"slot 0\n%lluns window state=counting\n%lluns window state=recording\nslot "
+			"2\n",
+			host(t, t->ns - US), host(t, t->ns + US));
+		/* fall through */
+	case ONE_MORE:
+		fprintf(t->out, "%lluns collective func=AllGather comm=1 seq=0 count=5 id=5000\n",
+			host(t, t->ns));
+		break;
+	case ANOTHER_SIZE:
+		fprintf(t->out,
+			"%lluns collective func=AllReduce comm=1 seq=%llu count=5 id=5000\n",
+			host(t, t->ns), (unsigned long long)job->seq);
+		launch(&job->told[0], 0);
+		fprintf(job->told[0].out,
+			"%lluns collective func=AllReduce comm=1 seq=%llu count=6 id=5000\n",
+			host(&job->told[0], job->told[0].ns), (unsigned long long)job->seq++);
+		break;
+	default: /* all but rank 1 have one that has its number in rank 1, too */
+		fprintf(job->told[0].out,
+			"%lluns collective func=AllReduce comm=1 seq=%llu count=1000 id=5000\n",
+			host(&job->told[0], job->told[0].ns), (unsigned long long)job->seq++);
+		break;
+	}
+}
+
+static void test_order_unknown(void **state)
+{
+	struct job *job = *state;
+	const struct rank_disagreement *d = &job->a.ranks.disagreement;
+	unsigned int what, i;
+
+	for (what = 0; what < ODDITIES; what++) {
+		begin(job, 2);
+		for (i = 0; i < STEPS; i++) {
+			if (i == STEPS / 2)
+				tell_odd(job, what);
+			computes(&job->told[0], 50 * MS);
+			computes(&job->told[1], 50 * MS);
+			collective_of(job, "AllReduce", 1000, RANKS);
+		}
+		conclude(job);
+		finds(job, what < IN_A_COUNTING_WINDOW ? "collective-order" : NULL);
+		assert_int_equal(d->count, what < IN_A_COUNTING_WINDOW);
+		if (what == ONE_MORE) {
+			assert_int_equal(d->kind, RANK_ONE_MORE);
+			assert_int_equal(d->a.func, SPY_NCCL_ALL_GATHER);
+			assert_int_equal(d->a.rank, rank(job, 1)->index);
+			assert_int_equal(d->b.rank, rank(job, 0)->index);
+			assert_int_equal(d->b.seq, STEPS / 2);
+		} else if (what == ANOTHER_SIZE) {
+			assert_int_equal(d->kind, RANK_ANOTHER_SIZE);
+			assert_int_equal(d->a.count + d->b.count, 11);
+		}
+	}
+}
+
+/* A rank waits at the end for one that never came; the twins: that one's record, or the end of what waits, may be missing. */
+static void test_missing_unknown(void **state)
+{
+	static const int windows[] = {-1, 0, 1, 2};
+	struct job *job = *state;
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		begin(job, 3);
+		tell_free(job, RANKS);
+		collective_of(job, "AllGather", 9, 2);
+		if (windows[i] >= 0)
+			fprintf(job->told[windows[i]].ran,
+				"slot 0\n%lluns window state=counting\nslot 2\n",
+				host(&job->told[0], job->told[0].ns + US));
+		conclude(job);
+		/* The record of one that waits is enough. */
+		assert_int_equal(job->a.ranks.n_missing, windows[i] != 2);
+		if (windows[i] != 2)
+			assert_int_equal(job->a.ranks.missing[0].n_waiting, windows[i] < 0 ? 2 : 1);
+	}
 }
 
 /* A rank's GPU has more to do in every fourth step; the twin: in one step. */
@@ -953,14 +1043,15 @@ static void test_roots(void **state)
 	}
 }
 
-/* Sends and receives in pairs, by how many there were. */
+/* Sends and receives in pairs, by their numbers: of each fifth send, and each seventh receive, there is no record. */
 static void test_pairs(void **state)
 {
 	struct job *job = *state;
-	unsigned int i, k;
+	unsigned int i, k, whole = 0;
 
 	begin(job, 3);
 	for (i = 0; i < STEPS; i++) {
+		whole += i % 5 != 3 && i % 7 != 3;
 		all_reduce(job);
 		for (k = 0; k < 2; k++) {
 			struct teller *t = &job->told[k];
@@ -971,8 +1062,11 @@ static void test_pairs(void **state)
 			launch(t, 0);
 			begins = t->gpu_ns + 2 * US;
 			t->gpu_ns = job->told[1].ns + (k ? 0 : 2 * MS) + 20 * US;
-			fprintf(t->out, "%lluns collective func=%s comm=1 count=3 id=%u peer=%u\n",
-				host(t, t->ns), k ? "Recv" : "Send", 5000 + i, !k);
+			if (i % (k ? 7 : 5) == 3)
+				continue;
+			fprintf(t->out,
+				"%lluns collective func=%s comm=1 seq=%u count=3 id=%u peer=%u\n",
+				host(t, t->ns), k ? "Recv" : "Send", i + 1, 5000 + i, !k);
 			fprintf(t->ran,
 				"%lluns collective_ran comm=1 id=%u begin=%llu end=%llu "
 				"seen=%llu\n",
@@ -983,11 +1077,11 @@ static void test_pairs(void **state)
 			synchronizes(&job->told[k]);
 	}
 	conclude(job);
-	assert_int_equal(job->a.ranks.matched, 2 * STEPS);
+	assert_int_equal(job->a.ranks.matched, STEPS + whole);
 	for (i = 0; i < job->a.ranks.n_groups; i++)
 		if (job->a.ranks.groups[i].func == SPY_NCCL_SEND)
-			near_to(job->a.ranks.groups[i].late_ns, STEPS * 2 * MS, 5 * MS);
-	assert_true(rank(job, 0)->waited_for_ns[rank(job, 1)->index] > STEPS * 19 / 10 * MS);
+			near_to(job->a.ranks.groups[i].late_ns, whole * 2 * MS, 5 * MS);
+	assert_true(rank(job, 0)->waited_for_ns[rank(job, 1)->index] > whole * 19 / 10 * MS);
 	assert_int_equal(rank(job, 2)->caused_ns, 0);
 }
 
@@ -1154,6 +1248,8 @@ int main(void)
 		RANKS_TEST(test_started_again),
 		RANKS_TEST(test_missing),
 		RANKS_TEST(test_order),
+		RANKS_TEST(test_order_unknown),
+		RANKS_TEST(test_missing_unknown),
 		RANKS_TEST(test_uneven),
 		RANKS_TEST(test_small),
 		RANKS_TEST(test_roots),
