@@ -252,7 +252,7 @@ static void first_holder(struct model *model, const struct record *record, struc
 	h->handover = raw->flags & SPY_WAIT_FREE;
 }
 
-/* Threads that acquired it in one wait are counted separately, so many of them. */
+/* Threads that acquired it in one wait are counted separately, by the call they did so in, so many of them. */
 #define TAKERS_MOST 64
 
 #define TAKES_MOST 1024 /* are looked at; of more some, evenly apart */
@@ -271,13 +271,16 @@ static void find_taker(struct wait *w, uint64_t number)
 	for (; (event = lock_event(w->lock, number)); number += step) {
 		if (event->released || (event->shared && w->kind == SPY_WAIT_READ))
 			continue;
-		for (i = 0; i < n && takers[i].event->thread != event->thread; i++)
+		for (i = 0; i < n && (takers[i].event->thread != event->thread ||
+				      takers[i].event->fn != event->fn);
+		     i++)
 			;
 		if (i == TAKERS_MOST)
 			continue;
-		if (i == n)
+		if (i == n) {
+			takers[n].event = event;
 			takers[n++].acquired = 0;
-		takers[i].event = event;
+		}
 		takers[i].acquired++;
 		if (takers[i].acquired > takers[most].acquired)
 			most = i;
@@ -289,14 +292,51 @@ static void find_taker(struct wait *w, uint64_t number)
 	w->loss.by_acquired = min_u64(takers[most].acquired * step, w->loss.acquired);
 }
 
+#define CALLS_MOST 16 /* are told apart in one wait */
+
+/* In which call was the lock had longest? */
+static void find_longest(struct wait *w)
+{
+	struct {
+		uint32_t fn;
+		uint64_t ns;
+	} calls[CALLS_MOST];
+	size_t i, k, n = 0;
+
+	for (i = 0; i < w->n_intervals; i++) {
+		const struct hold_interval *s = &w->intervals[i];
+
+		if (s->handover || !s->holder || s->fn == NO_FUNCTION)
+			continue;
+		for (k = 0; k < n && calls[k].fn != s->fn; k++)
+			;
+		if (k == CALLS_MOST)
+			continue;
+		if (k == n) {
+			calls[n].ns = 0;
+			calls[n++].fn = s->fn;
+		}
+		calls[k].ns += s->end_ns - s->begin_ns;
+		if (calls[k].ns <= w->loss.had_ns)
+			continue;
+		w->loss.had_ns = calls[k].ns;
+		w->loss.had_fn = calls[k].fn;
+	}
+}
+
 static void count_loss(struct wait *w, struct thread *waiter, uint64_t first, uint64_t acquired)
 {
 	struct lock *lock = w->lock;
 
-	w->loss = (struct lock_loss){
-		.waiter = waiter, .ns = w->ns, .acquired = acquired, .by_fn = NO_FUNCTION};
+	w->loss = (struct lock_loss){.waiter = waiter,
+				     .ns = w->ns,
+				     .acquired = acquired,
+				     .by_fn = NO_FUNCTION,
+				     .had_fn = NO_FUNCTION};
 	if (acquired > lock->loss.lost && w->ns >= LOCK_LOSS_NS)
 		find_taker(w, first);
+	if (w->loss.by)
+		find_longest(w);
 	if (w->left_out || acquired <= lock->longest_row)
 		return;
 	lock->longest_row = acquired;

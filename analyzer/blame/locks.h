@@ -52,6 +52,9 @@ struct lock_loss {
 	struct thread *by; /* the thread that acquired it most often, how often, in which call */
 	uint64_t by_acquired;
 	uint32_t by_fn;
+	/* The call in which others had it longest meanwhile, and for how long; by_fn may be a short one. */
+	uint32_t had_fn;
+	uint64_t had_ns;
 };
 
 struct lock {

@@ -36,9 +36,10 @@ static void tell(const struct analysis *a, struct arena *texts, const struct leg
 	finding->what =
 		arena_printf(texts,
 			     "%s work in the legacy default stream of GPU %u, "
-			     "mostly by %s, and work in "
+			     "%s by %s, and work in "
 			     "%llu other stream%s had to wait for each other",
 			     text_count(texts, use->turns, "time"), device,
+			     use->votes >= use->turns / 2 ? "mostly" : "among others",
 			     finding->place.function ?: "unknown calls",
 			     (unsigned long long)use->streams, use->streams == 1 ? "" : "s");
 }

@@ -10,6 +10,7 @@
  * acquired it meanwhile: a queue, or a process of its own, would not have helped. That time is no
  * part of the cost.
  */
+#include "holder_cure.h"
 #include "table.h"
 #include "text/text.h"
 
@@ -42,35 +43,44 @@ static const char *without_cpu(struct arena *texts, const struct lock_loss *loss
 			    text_time(texts, loss->lacked_ns));
 }
 
+/* The calls that take it most often need not be those that have it longest. */
+static const char *longest(struct arena *texts, const struct analysis *a,
+			   const struct lock_loss *loss)
+{
+	if (loss->had_fn == NO_FUNCTION || loss->had_fn == loss->by_fn)
+		return "";
+	return arena_printf(texts, "; they had it longest in %s, for %s",
+			    text_function(a->set, loss->had_fn), text_time(texts, loss->had_ns));
+}
+
 static void tell(const struct analysis *a, struct arena *texts, const struct lock *lock,
 		 struct finding **findings, size_t *n)
 {
 	struct finding *finding = detector_add(&detector_lock_starvation, findings, n);
 	const struct lock_loss *loss = &lock->loss;
-	const char *more = "";
+	uint32_t fn = loss->had_fn != NO_FUNCTION ? loss->had_fn : loss->by_fn;
+	const char *more = "", *cure = holder_cure(texts, a, fn, false);
 
 	if (lock->passed_waits > 1)
 		more = arena_printf(texts, "; %llu such waits in all",
 				    (unsigned long long)lock->passed_waits);
 	finding->origin.process = lock->process;
-	finding->place.function = text_function(a->set, loss->by_fn);
+	finding->place.function = text_function(a->set, fn);
 	finding->count = lock->passed_waits;
 	finding->cost.own_ns = lock->passed_ns;
 	thread_costs_add(&finding->cost.threads, loss->waiter, (double)loss->ns, 0);
 	/* the threads that acquired it have a stall, or findings of their own */
 	finding->cost.overlaps = true;
 	finding->what = arena_printf(
-		texts, "%s waited %s for a lock that others took %llu times meanwhile%s%s%s",
+		texts, "%s waited %s for a lock that others took %llu times meanwhile%s%s%s%s",
 		text_thread(texts, loss->waiter, SPY_DEVICE_NONE), text_time(texts, loss->ns),
-		(unsigned long long)loss->acquired, taker(texts, a, loss), without_cpu(texts, loss),
-		more);
-	if (finding->place.function)
-		finding->fix =
-			arena_printf(texts,
-				     "Call %s less often: keep what it makes, or do more with one "
-				     "call. A process of "
-				     "its own for the thread that waits has locks of its own.",
-				     finding->place.function);
+		(unsigned long long)loss->acquired, taker(texts, a, loss), longest(texts, a, loss),
+		without_cpu(texts, loss), more);
+	finding->fix = cure;
+	if (cure)
+		finding->otherwise =
+			"Or give the thread that waits a process of its own, which has "
+			"locks of its own.";
 }
 
 static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "holder_cure.h"
 #include "stall.h"
 #include "table.h"
 #include "text/text.h"
@@ -250,6 +251,19 @@ bool stall_matters(struct stall *stall)
 	return false;
 }
 
+/* "mostly" is more than half: of several reasons none may be. */
+static const char *reason(struct arena *texts, const struct stall *stall)
+{
+	const char *name = cause_names[stall->cause];
+
+	if (stall->cause_ns >= stall->fn_ns * 0.9)
+		return name;
+	if (stall->cause_ns > stall->fn_ns / 2)
+		return arena_printf(texts, "mostly %s", name);
+	return arena_printf(texts, "of several reasons first, for %s: %s",
+			    text_time(texts, (uint64_t)stall->cause_ns), name);
+}
+
 const char *stall_mostly(struct arena *texts, const struct analysis *a, const struct stall *stall)
 {
 	const char *function = text_function(a->set, stall->fn);
@@ -257,38 +271,17 @@ const char *stall_mostly(struct arena *texts, const struct analysis *a, const st
 	if (!function)
 		return arena_printf(texts, "%s of it for threads that were in no call",
 				    text_time(texts, (uint64_t)stall->fn_ns));
-	return arena_printf(texts, "%s of it while one of them was in %s (%s%s)",
+	return arena_printf(texts, "%s of it while one of them was in %s (%s)",
 			    text_time(texts, (uint64_t)stall->fn_ns), function,
-			    stall->cause_ns < stall->fn_ns * 0.9 ? "mostly " : "",
-			    cause_names[stall->cause]);
-}
-
-/* Work is handed over again and again; what prepares it can be done once. */
-static bool prepares(uint8_t contract)
-{
-	switch (contract) {
-	case SPY_CONTRACT_ALLOC:
-	case SPY_CONTRACT_PIN:
-	case SPY_CONTRACT_LIMIT:
-	case SPY_CONTRACT_MODULE:
-	case SPY_CONTRACT_LIBRARY:
-	case SPY_CONTRACT_LAZY_LOAD:
-	case SPY_CONTRACT_GRAPH_BUILD:
-	case SPY_CONTRACT_INIT:
-		return true;
-	default:
-		return false;
-	}
+			    reason(texts, stall));
 }
 
 static const char *cure(struct arena *texts, const struct analysis *a, const struct stall *stall)
 {
 	const char *function = text_function(a->set, stall->fn);
-	uint8_t contract;
 
 	if (!function)
 		return NULL;
-	contract = a->set->functions.all[stall->fn].contract;
 	if (stall->told && stall->fn_ns >= stall->waited_ns * 0.9)
 		return arena_printf(texts,
 				    "Cure the finding of %s first (%s), whose gain has these "
@@ -304,24 +297,7 @@ static const char *cure(struct arena *texts, const struct analysis *a, const str
 		return "Code is loaded once for each kernel and GPU: by one thread before the "
 		       "others start, or all of it at the start (CUDA_MODULE_LOADING=EAGER), no "
 		       "thread waits for it.";
-	if (stall->cause == CAUSE_GPU)
-		return arena_printf(texts,
-				    "%s waited for the GPU and kept the others out meanwhile: let "
-				    "its work be done before it (synchronise its stream).",
-				    function);
-	if (contract == SPY_CONTRACT_FREE)
-		return arena_printf(
-			texts,
-			"Take %s out of the threads' work: keep what it frees and use it "
-			"again, or free it in the stream's order.",
-			function);
-	if (prepares(contract))
-		return arena_printf(texts,
-				    "Take %s out of the threads' loops: do it once, before the "
-				    "work.",
-				    function);
-	return arena_printf(texts, "Call %s less often: more work with each call, or a graph.",
-			    function);
+	return holder_cure(texts, a, stall->fn, stall->cause == CAUSE_GPU);
 }
 
 /* The cure named first is that of the call at the root, and the gain is its; what processes would
@@ -370,7 +346,7 @@ static bool is_over_soon(const struct analysis *a, const struct stall *stall)
 static bool is_beginning(const struct analysis *a, const struct stall *stall)
 {
 	return stall->fn != NO_FUNCTION && stall->cause != CAUSE_GPU &&
-	       prepares(a->set->functions.all[stall->fn].contract) && !stall->loads_again &&
+	       holder_prepares(&a->set->functions.all[stall->fn]) && !stall->loads_again &&
 	       stall->fn_ns >= stall->waited_ns * 0.9 && stall->waiters <= BEGINNERS_MOST &&
 	       stall->calls <= BEGINNINGS_EACH * stall->waiters && is_over_soon(a, stall);
 }

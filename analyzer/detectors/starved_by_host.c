@@ -29,7 +29,8 @@
 struct hungry {
 	uint64_t ns, beside_ns, longest_ns; /* ns: without what is beside */
 	uint64_t work_ns, busy_most_ns, gaps, gpus;
-	const struct idle_sum *most; /* the sum with the most of it */
+	const struct idle_sum *most; /* the sum with the most of it, … */
+	uint64_t most_ns; /* … and how much that is */
 	const struct idle_sum *in_python; /* the same of those with a stack in Python */
 	const struct idle_gpu *gpu; /* one of them */
 	uint64_t by_cause[IDLE_CAUSE_COUNT];
@@ -57,8 +58,10 @@ static void add_sum(struct hungry *h, const struct idle_sum *sum, uint64_t ns)
 	h->ns += ns;
 	h->gaps += sum->count;
 	h->longest_ns = max_u64(h->longest_ns, sum->longest_ns);
-	if (!h->most || sum->ns > h->most->ns)
+	if (!h->most || sum->ns > h->most->ns) {
 		h->most = sum;
+		h->most_ns = ns;
+	}
 	if (sum->key.code && (!h->in_python || sum->ns > h->in_python->ns))
 		h->in_python = sum;
 }
@@ -96,6 +99,7 @@ static void add_gpu(struct hungry *process, const struct hungry *gpu)
 	if (process->most && gpu->most->ns <= process->most->ns)
 		return;
 	process->most = gpu->most;
+	process->most_ns = gpu->most_ns;
 	process->in_python = gpu->in_python;
 	process->gpu = gpu->gpu;
 }
@@ -137,21 +141,32 @@ static const struct idle_part *part_to_tell(const struct hungry *h)
 		       : &h->most->longest;
 }
 
-/* ", most of it between train.py:17 in step and train.py:21 in step"; where it is known. */
-static const char *most_text(struct arena *texts, const struct idle_part *part)
+/* "most of it", of what is more than half of it; else how much the largest part is. */
+static const char *how_much(struct arena *texts, const struct hungry *h)
 {
+	if (h->most_ns > h->ns / 2)
+		return "most of it";
+	return arena_printf(texts, "%s of it",
+			    text_percent(texts, (double)h->most_ns, (double)h->ns));
+}
+
+/* ", most of it between train.py:17 in step and train.py:21 in step"; where it is known. */
+static const char *most_text(struct arena *texts, const struct hungry *h)
+{
+	const struct idle_part *part = part_to_tell(h);
+	const char *much = how_much(texts, h);
 	struct python_line line = python_line(part->stack),
 			   before = python_line(part->stack_before);
 	const char *at = text_python(texts, &line), *after = text_python(texts, &before);
 	const char *name = part->fn == NO_FUNCTION ? idle_name_of_stack(part->stack) : NULL;
 
 	if (name)
-		return arena_printf(texts, ", most of it for %s%s%s", name, at ? " at " : "",
+		return arena_printf(texts, ", %s for %s%s%s", much, name, at ? " at " : "",
 				    at ?: "");
 	if (at && after && part->fn_before != NO_FUNCTION)
-		return arena_printf(texts, ", most of it between %s and %s", after, at);
+		return arena_printf(texts, ", %s between %s and %s", much, after, at);
 	if (at)
-		return arena_printf(texts, ", most of it %s %s",
+		return arena_printf(texts, ", %s %s %s", much,
 				    part->fn == NO_FUNCTION ? "at" : "before", at);
 	return "";
 }
@@ -210,7 +225,7 @@ static const char *what(const struct analysis *a, struct arena *texts, const str
 			    gpus, h->gpus > 1 ? "they" : "it", text_time(texts, h->ns),
 			    text_percent(texts, (double)h->ns, (double)h->work_ns),
 			    h->gpus > 1 ? "their" : "its", who, h->gpus > 1 ? "one of them" : "it",
-			    causes_text(texts, h), most_text(texts, part_to_tell(h)), beside);
+			    causes_text(texts, h), most_text(texts, h), beside);
 }
 
 static const char *cure(enum idle_cause cause)

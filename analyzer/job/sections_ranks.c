@@ -166,7 +166,7 @@ static const struct column rank_columns[] = {
 	COLUMN(struct rank_row, met, "compared", UNIT_COUNT),
 	COLUMN(struct rank_row, last, "last", UNIT_COUNT),
 	COLUMN(struct rank_row, late_each_ns, "late, each", UNIT_NS),
-	COLUMN(struct rank_row, cause, "mostly for", UNIT_TEXT),
+	COLUMN(struct rank_row, cause, "most for", UNIT_TEXT),
 	COLUMN_TEXT_WORDS(struct rank_row, parts_line),
 	COLUMN_JSON(struct rank_row, rank, UNIT_PLAIN_IF_KNOWN),
 	COLUMN_JSON(struct rank_row, gpu, UNIT_TEXT),

@@ -72,7 +72,7 @@ static const struct column function_columns[] = {
 	COLUMN(struct account_row, expected_ns, "expected", UNIT_NS_IF_KNOWN),
 	COLUMN(struct account_row, gpu_intended_ns, "GPU", UNIT_NS),
 	COLUMN(struct account_row, lost_ns, "lost", UNIT_NS),
-	COLUMN_TEXT(struct account_row, mostly, "mostly by"),
+	COLUMN_TEXT(struct account_row, mostly, "most by"),
 	COLUMN_JSON(struct account_row, kernel_work_ns, UNIT_NS),
 	COLUMN_JSON(struct account_row, own_ns, UNIT_NS),
 	COLUMN_JSON(struct account_row, loading_ns, UNIT_NS),

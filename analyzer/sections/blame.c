@@ -157,7 +157,7 @@ static const struct column device_columns[] = {
 	COLUMN(struct pair_row, holder_device, "waited for GPU", UNIT_DEVICE),
 	COLUMN(struct pair_row, waits, "times", UNIT_COUNT),
 	COLUMN(struct pair_row, waited_ns, "in all", UNIT_NS),
-	COLUMN(struct pair_row, calls, "mostly", UNIT_TEXT),
+	COLUMN(struct pair_row, calls, "longest in", UNIT_TEXT),
 	COLUMN_JSON(struct pair_row, how, UNIT_TEXT),
 };
 
@@ -394,9 +394,9 @@ static const struct column subject_columns[] = {
 	COLUMN(struct subject_row, subject, "about", UNIT_TEXT),
 	COLUMN_TEXT(struct subject_row, only, "called"),
 	COLUMN_TEXT(struct subject_row, waited, "waited"),
-	COLUMN_TEXT(struct subject_row, waited_mostly, "mostly for"),
+	COLUMN_TEXT(struct subject_row, waited_mostly, "longest for"),
 	COLUMN_TEXT(struct subject_row, held_up, "held up"),
-	COLUMN_TEXT(struct subject_row, held_up_mostly, "mostly"),
+	COLUMN_TEXT(struct subject_row, held_up_mostly, "longest"),
 	COLUMN_JSON(struct subject_row, waited_ns, UNIT_NS),
 	COLUMN_JSON(struct subject_row, held_up_ns, UNIT_NS),
 	COLUMN_JSON(struct subject_row, calls, UNIT_COUNT),

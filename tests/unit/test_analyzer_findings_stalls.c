@@ -447,6 +447,33 @@ static void test_starvation(void **state)
 	silent(log.text, "lock-starvation");
 }
 
+/* Most of that time 101 has it in a single cudaFree: the cure is about that one, not about short calls that take it often, and
+ * not about the call that waits. */
+static void test_starved_by_a_long_call(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	starving(&log, 20, 0);
+	add(&log,
+	    "slot 1\n"
+	    "31ms taken kind=mutex fn=cudaFree object=0x700\n"
+	    "59900us released kind=mutex fn=cudaFree object=0x700\n"
+	    "59950us memory cudaFree duration=28960us device=0 op=free kind=device bytes=4096 "
+	    "address=0x9000\n");
+	root = report_on(log.text);
+	finding = find(root, "lock-starvation");
+	assert_non_null(finding);
+	says(finding, "function", "cudaFree");
+	says(finding, "what", "19 times by thread 101 in cudaEventRecord");
+	says(finding, "what", "they had it longest in cudaFree, for 28.90 ms");
+	says(finding, "fix", "Take cudaFree out of the threads' work");
+	assert_null(strstr(text(finding, "fix"), "cudaLaunchKernel"));
+	assert_null(strstr(text(finding, "fix"), "cudaEventRecord"));
+	json_decref(root);
+}
+
 /* The waiter is awake, and has no CPU: who took the lock meanwhile did not keep it from it. */
 static void test_starving_without_cpu(void **state)
 {
@@ -501,6 +528,7 @@ int main(void)
 		cmocka_unit_test(test_same_device_stall),
 		cmocka_unit_test(test_stall_behind_gpu),
 		cmocka_unit_test(test_starvation),
+		cmocka_unit_test(test_starved_by_a_long_call),
 		cmocka_unit_test(test_starving_without_cpu),
 	};
 
