@@ -122,3 +122,14 @@ const struct gpu_waits *gpu_wait_of_data(const union spy_any *raw, uint8_t contr
 	return raw->other.event == SPY_EV_COPY ? of_copy(&raw->copy, contract)
 					       : of_memory(&raw->memory, contract);
 }
+
+bool gpu_wait_ended(const union spy_any *raw, uint8_t contract, const struct gpu_waits *waits)
+{
+	if (waits->sort == GPU_WAIT_INTENDED)
+		return true;
+	if (waits->sort != GPU_WAIT_HIDDEN)
+		return false;
+	if (raw->other.event == SPY_EV_COPY)
+		return raw->copy.direction != SPY_DIR_H2D;
+	return contract == SPY_CONTRACT_FREE;
+}

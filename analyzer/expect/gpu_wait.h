@@ -55,4 +55,8 @@ static inline bool gpu_wait_is_for_work(const struct gpu_waits *waits)
 	return waits->sort == GPU_WAIT_INTENDED || waits->sort == GPU_WAIT_HIDDEN;
 }
 
+/* The call has returned: is what it waits for done? Of hidden waits only some are certain: a copy from pageable memory may
+ * have been staged, and not every load of code or change of a limit waits. */
+bool gpu_wait_ended(const union spy_any *raw, uint8_t contract, const struct gpu_waits *waits);
+
 #endif

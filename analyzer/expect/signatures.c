@@ -60,21 +60,6 @@ static bool submits(const union spy_any *raw, uint8_t contract)
 	       (raw->other.event != SPY_EV_COPY || copy_moves(&raw->copy));
 }
 
-/*
- * Is what the call waits for done now? Of hidden waits only some are certain: a copy from pageable
- * memory may have been staged, and not every load of code or change of a limit waits.
- */
-static bool has_waited(const union spy_any *raw, uint8_t contract, const struct gpu_waits *waits)
-{
-	if (waits->sort == GPU_WAIT_INTENDED)
-		return true;
-	if (waits->sort != GPU_WAIT_HIDDEN)
-		return false;
-	if (raw->other.event == SPY_EV_COPY)
-		return raw->copy.direction != SPY_DIR_H2D;
-	return contract == SPY_CONTRACT_FREE;
-}
-
 static void see_copy(struct call_signature *signature, const struct spy_rec_copy *copy)
 {
 	signature->copy = true;
@@ -118,7 +103,7 @@ struct call_signature *signature_add(struct signature_cache *cache, struct expec
 		raw->other.event != SPY_EV_OP || signature.does == FUNCTION_LAUNCHES_GRAPH;
 	signature.host_visible = signature.to_host || signature.does == FUNCTION_LAUNCHES_GRAPH ||
 				 signature.does == FUNCTION_SHOWS_OTHERS;
-	signature.waited = has_waited(raw, signature.contract, signature.waits);
+	signature.waited = gpu_wait_ended(raw, signature.contract, signature.waits);
 	signature.has_stream = raw->other.event >= SPY_EV_OP;
 	signature.peers = changes_access(function->does);
 	signature.only_submits = signature.submits && signature.is_work && !signature.waited &&

@@ -1,11 +1,15 @@
 /*
  * analyzer/live/collectives.c: which rank is not where the others are? Each rank's streams say which operations it has
- * submitted, by NCCL's number of that function in that communicator, and which of them have run. Called by verdict.c.
+ * submitted, in which order, by NCCL's number of that function in that communicator, and which of them have ended. The first
+ * that has not is where the rank is: submitted, but not entered while other work stands in front of it. Called by verdict.c.
  */
 #include <stdlib.h>
 #include "text/text.h"
 #include "trace/names.h"
 #include "verdict.h"
+
+#define LISTED_MOST 8 /* ranks that are named */
+#define DETAILS_MOST 3 /* ranks of which it is said what they do */
 
 static int by_place(const void *x, const void *y)
 {
@@ -23,100 +27,240 @@ static uint64_t ago(const struct live_process *process, uint64_t ns)
 	return now - min_u64(now, ns);
 }
 
-static const char *operation_text(const struct live_words *w, uint8_t func, uint64_t seq)
+static const char *operation_text(const struct live_words *w, const struct recent_op *op)
 {
-	return arena_printf(w->texts, "nccl%s #%llu", name_nccl_func(func),
-			    (unsigned long long)seq);
+	return arena_printf(w->texts, "nccl%s #%llu", name_nccl_func(op->func),
+			    (unsigned long long)op->seq);
 }
 
-static bool is_compared(uint8_t func)
+/* ---- a rank ---------------------------------------------------------------------------------- */
+
+static const struct process *model_of(const struct live_words *w, const struct live_rank *rank)
 {
-	return func != SPY_NCCL_SEND && func != SPY_NCCL_RECV && func != SPY_NCCL_OTHER;
+	return &w->live->model.processes[rank->process->index];
 }
 
-/* Does a thread of the process wait for a GPU? */
-static bool waits_for_gpu(const struct live_process *process)
+/* Has a thread of the process waited for a GPU since then? */
+static bool waits_for_gpu(const struct live_process *process, uint64_t since_ns)
 {
 	size_t i;
 
-	for (i = 0; i < process->n_threads; i++)
-		if (process->threads[i]->doing == LIVE_GPU)
+	for (i = 0; i < process->n_threads; i++) {
+		const struct live_thread *t = process->threads[i];
+
+		if (t->doing == LIVE_GPU &&
+		    (t->call_ns == UNKNOWN_NS || t->call_ns >= ago(process, since_ns)))
 			return true;
+	}
 	return false;
 }
 
-/* Has it begun and not ended? Where NCCL says nothing of its end, by what the threads do. */
-static bool is_open(const struct live_rank *rank, const struct recent_op *op)
+/* Has recording stopped since the operation was submitted? Then it may have ended, and others be submitted, unseen. But
+ * not while a thread has been in a wait for the GPU since before. */
+static bool may_have_gone_on(const struct live_words *w, const struct live_rank *rank,
+			     const struct recent_op *op)
 {
-	if (!op->seen || op->ran || op->graph)
-		return false;
-	return op->follows || waits_for_gpu(rank->process);
+	const struct process *model = model_of(w, rank);
+	uint64_t stopped_ns = model->dormant_since_ns;
+
+	if (!model->dormant) {
+		if (op->ns >= model->opened_ns || !model->n_dormant_times)
+			return false;
+		stopped_ns = model->dormant_times[model->n_dormant_times - 1].begin_ns;
+	}
+	return !waits_for_gpu(rank->process, stopped_ns);
 }
 
-/* One communicator: its ranks, of which what is asked is one function's operations. */
+/* Where NCCL says nothing of its end, by what the threads do. */
+static const struct recent_op *first_open(const struct live_words *w, const struct live_rank *rank)
+{
+	const struct recent_comm *comm = rank->comm;
+	const struct recent_op *op = comm->ops;
+
+	if (!comm->n_ops || may_have_gone_on(w, rank, op))
+		return NULL;
+	return op->follows || waits_for_gpu(rank->process, UINT64_MAX) ? op : NULL;
+}
+
+static bool has_lost(const struct trace *trace)
+{
+	size_t i;
+
+	for (i = 0; i < trace->n_streams; i++)
+		if (trace->streams[i]->reader.losses.discarded)
+			return true;
+	return trace->board.present && trace->board.head.lost;
+}
+
+/* What is not recorded is unknown: it may have submitted more. */
+static bool is_whole(const struct live_words *w, const struct live_rank *rank)
+{
+	const struct process *model = model_of(w, rank);
+
+	if (model->dormant || has_lost(rank->process->trace))
+		return false;
+	return rank->op ? rank->op->ns >= model->opened_ns
+			: !model->opened_ns && !w->live->recent.partly;
+}
+
+static bool same_op(const struct recent_op *a, const struct recent_op *b)
+{
+	return a->func == b->func && a->seq == b->seq;
+}
+
+/* Its place among those that have not ended; n_ops: it is none of them. */
+static size_t place_of(const struct recent_comm *comm, const struct recent_op *op)
+{
+	size_t i;
+
+	for (i = 0; i < comm->n_ops && !same_op(&comm->ops[i], op); i++)
+		;
+	return i;
+}
+
+static bool has_queued(const struct live_rank *rank, const struct recent_op *op)
+{
+	return rank->open && place_of(rank->comm, op) < rank->comm->n_ops;
+}
+
+static bool has_submitted(const struct live_rank *rank, const struct recent_op *op)
+{
+	return rank->comm->submitted[op->func] && rank->comm->last_seq[op->func] >= op->seq;
+}
+
+static enum rank_at at_of(const struct live_rank *rank, const struct recent_op *op)
+{
+	if (rank->open && same_op(rank->open, op))
+		return RANK_AT;
+	if (has_submitted(rank, op) && !has_queued(rank, op))
+		return RANK_PAST;
+	if (rank->open)
+		return RANK_ELSEWHERE;
+	return rank->whole ? RANK_MISSING : RANK_UNKNOWN;
+}
+
+/* ---- a communicator -------------------------------------------------------------------------- */
+
+/* Its ranks, seen from an operation that has not ended. */
 struct group {
 	struct live_rank *ranks;
 	size_t n;
-	uint8_t func;
-	uint64_t seq; /* the last that any has submitted */
-	uint64_t first_ns; /* ago, that the first of those in it submitted it */
-	uint64_t in, missing;
+	const struct recent_op *op;
+	uint64_t first_ns; /* ago, that the first of those that are at it submitted it */
+	uint64_t n_at[RANK_UNKNOWN + 1];
+	uint64_t behind; /* of those that are at it, work stands in front of */
 };
 
-static bool look_at_func(struct group *g, uint8_t func, bool partly)
+static uint64_t not_there(const struct group *g)
 {
-	uint64_t open = 0, seq = 0;
-	size_t i;
-
-	g->func = func;
-	g->first_ns = g->in = g->missing = 0;
-	for (i = 0; i < g->n; i++)
-		if (g->ranks[i].comm->last[func].seen)
-			seq = max_u64(seq, g->ranks[i].comm->last[func].seq);
-	g->seq = seq;
-	for (i = 0; i < g->n; i++) {
-		const struct recent_op *op = &g->ranks[i].comm->last[func];
-
-		if (op->seen && op->seq == seq) {
-			g->in++;
-			open += is_open(&g->ranks[i], op);
-			g->first_ns = max_u64(g->first_ns, ago(g->ranks[i].process, op->ns));
-		} else if (op->seen || !partly) {
-			g->missing++;
-		}
-	}
-	return g->in && open;
+	return g->n_at[RANK_ELSEWHERE] + g->n_at[RANK_MISSING] + g->n_at[RANK_UNKNOWN];
 }
 
-static const char *list_ranks(const struct live_words *w, const struct group *g, bool missing)
+static void look_from(struct group *g, const struct recent_op *op)
+{
+	size_t i;
+
+	g->op = op;
+	g->first_ns = g->behind = 0;
+	memset(g->n_at, 0, sizeof(g->n_at));
+	for (i = 0; i < g->n; i++) {
+		struct live_rank *rank = &g->ranks[i];
+
+		rank->at = at_of(rank, op);
+		g->n_at[rank->at]++;
+		if (rank->at != RANK_AT)
+			continue;
+		g->behind += rank->front != NULL;
+		g->first_ns = max_u64(g->first_ns, ago(rank->process, rank->open->ns));
+	}
+}
+
+/* One that more ranks are at, that fewer have ended, that is open for longer. */
+static bool says_more(const struct group *a, const struct group *b)
+{
+	if (!b->op || a->n_at[RANK_AT] != b->n_at[RANK_AT])
+		return !b->op || a->n_at[RANK_AT] > b->n_at[RANK_AT];
+	if (a->n_at[RANK_PAST] != b->n_at[RANK_PAST])
+		return a->n_at[RANK_PAST] < b->n_at[RANK_PAST];
+	return a->first_ns > b->first_ns;
+}
+
+/* Seen from the operation that says most of those that ranks are in; op NULL: none has one. */
+static void look_at(struct group *g)
+{
+	struct group most = {0};
+	size_t i, j;
+
+	for (i = 0; i < g->n; i++) {
+		const struct recent_op *op = g->ranks[i].open;
+
+		for (j = 0; op && j < i; j++) /* it has been seen from there */
+			if (g->ranks[j].open && same_op(g->ranks[j].open, op))
+				op = NULL;
+		if (!op)
+			continue;
+		look_from(g, op);
+		if (says_more(g, &most))
+			most = *g;
+	}
+	if (most.op)
+		look_from(g, most.op);
+}
+
+/* ---- in words -------------------------------------------------------------------------------- */
+
+static bool is_at(const struct live_rank *rank)
+{
+	return rank->at == RANK_AT;
+}
+
+/* Nothing is known that it would have to wait for before. */
+static bool is_in(const struct live_rank *rank)
+{
+	return is_at(rank) && !rank->front;
+}
+
+static bool is_behind(const struct live_rank *rank)
+{
+	return is_at(rank) && rank->front;
+}
+
+static bool is_unknown(const struct live_rank *rank)
+{
+	return rank->at == RANK_UNKNOWN;
+}
+
+static bool is_elsewhere(const struct live_rank *rank)
+{
+	return rank->at == RANK_ELSEWHERE || rank->at == RANK_MISSING;
+}
+
+/* "ranks 0, 1 and 3 have": those of which it is so. */
+static const char *list_ranks(const struct live_words *w, const struct group *g,
+			      bool (*is_so)(const struct live_rank *rank), const char *one,
+			      const char *several)
 {
 	const char *text = "";
-	uint64_t n = missing ? g->missing : g->in, told = 0;
+	uint64_t n = 0, told = 0;
 	size_t i;
 
-	for (i = 0; i < g->n; i++) {
-		const struct recent_op *op = &g->ranks[i].comm->last[g->func];
-		bool in = op->seen && op->seq == g->seq;
-
-		if (in == missing)
+	for (i = 0; i < g->n; i++)
+		n += is_so(&g->ranks[i]);
+	for (i = 0; i < g->n && told <= LISTED_MOST; i++) {
+		if (!is_so(&g->ranks[i]))
 			continue;
-		if (++told > 8)
-			return arena_printf(w->texts, "ranks%s and %llu more", text,
-					    (unsigned long long)(n - 8));
-		text = arena_printf(w->texts, "%s%s%u", text,
-				    told == 1   ? " "
-				    : told == n ? " and "
-						: ", ",
-				    g->ranks[i].comm->rank);
+		if (++told > LISTED_MOST)
+			text = arena_printf(w->texts, "%s and %llu more", text,
+					    (unsigned long long)(n - LISTED_MOST));
+		else
+			text = arena_printf(w->texts, "%s%s%u", text,
+					    told == 1   ? " "
+					    : told == n ? " and "
+							: ", ",
+					    g->ranks[i].comm->rank);
 	}
-	return arena_printf(w->texts, "rank%s%s", n == 1 ? "" : "s", text);
-}
-
-/* Is it in another operation of the communicator than the others? */
-static bool is_in_another(const struct live_rank *rank, const struct group *g)
-{
-	return rank->op && is_compared(rank->comm->last_func) && rank->comm->last_func != g->func &&
-	       is_open(rank, rank->op);
+	return arena_printf(w->texts, "rank%s%s %s", n == 1 ? "" : "s", text,
+			    n == 1 ? one : several);
 }
 
 /* A sentence of its own: the chain may have ended with another thread. */
@@ -129,118 +273,210 @@ static const char *python_line(const struct live_words *w, const struct live_thr
 		    : "";
 }
 
+/* "rank 1 has submitted it, but in front of it stands kernel delay, launched ...". */
+static const char *front_text(const struct live_words *w, const struct live_rank *rank)
+{
+	return arena_printf(w->texts,
+			    "in the stream of rank %u it stands behind %s, which no call has seen "
+			    "end",
+			    rank->comm->rank, live_piece_text(w, rank->process, rank->front));
+}
+
+/* Have those that are at the group's operation left that one behind? */
+static bool others_are_past(const struct group *g, const struct recent_op *op)
+{
+	size_t i;
+
+	for (i = 0; i < g->n; i++)
+		if (is_at(&g->ranks[i]) && at_of(&g->ranks[i], op) == RANK_PAST)
+			return true;
+	return false;
+}
+
+static const char *where_it_is(const struct live_words *w, const struct group *g,
+			       const struct live_rank *rank)
+{
+	const char *open = operation_text(w, rank->open),
+		   *time = live_time(w, ago(rank->process, rank->open->ns));
+	const char *front = rank->front ? arena_printf(w->texts, "; %s", front_text(w, rank)) : "";
+	bool past = others_are_past(g, rank->open);
+
+	return arena_printf(
+		w->texts, "rank %u %s %s%s, for %s%s%s%s", rank->comm->rank,
+		past ? "is still in" : "is in", open, past ? "" : " instead", time,
+		has_queued(rank, g->op) ? arena_printf(w->texts, ", and has submitted %s behind it",
+						       operation_text(w, g->op))
+					: "",
+		past ? "" : ": the ranks do not make the same operations in the same order", front);
+}
+
 static const char *what_it_does(const struct live_words *w, const struct group *g,
 				const struct live_rank *rank)
 {
-	const struct live_thread *t = live_that_matters(
-		rank->process, rank->op ? rank->op->thread->tid : rank->comm->tid);
+	const struct live_thread *t;
 
-	if (is_in_another(rank, g))
-		return arena_printf(
-			w->texts,
-			"rank %u is in %s instead, for %s: the ranks do not make the same "
-			"operations in the same order",
-			rank->comm->rank, rank->operation, live_time(w, rank->ns));
+	if (rank->at == RANK_ELSEWHERE)
+		return where_it_is(w, g, rank);
+	t = live_that_matters(rank->process, rank->op ? rank->op->thread->tid : rank->comm->tid);
 	if (t && t->doing != LIVE_GOES_ON)
 		return arena_printf(w->texts, "%s%s", live_chain_text(w, t), python_line(w, t));
 	return arena_printf(w->texts, "rank %u makes other calls meanwhile", rank->comm->rank);
 }
 
-static const char *what_they_do(const struct live_words *w, const struct group *g)
+/* A sentence of each of them, of the first three. */
+static const char *tell(const struct live_words *w, const struct group *g,
+			bool (*is_so)(const struct live_rank *rank),
+			const char *(*text_of)(const struct live_words *w, const struct group *g,
+					       const struct live_rank *rank))
 {
 	const char *text = "";
 	size_t i, told = 0;
 
-	for (i = 0; i < g->n && told < 3; i++)
-		if (g->ranks[i].missing) {
+	for (i = 0; i < g->n && told < DETAILS_MOST; i++)
+		if (is_so(&g->ranks[i])) {
 			told++;
-			text = arena_printf(w->texts, "%s %s.", text,
-					    what_it_does(w, g, &g->ranks[i]));
+			text = arena_printf(w->texts, "%s %s.", text, text_of(w, g, &g->ranks[i]));
 		}
 	return text;
 }
 
-static void say(const struct live_words *w, const struct group *g, struct verdicts *v)
+/* What the rank that has submitted most behind the operation has: if it is lack of others that stops it. */
+static const char *queue_text(const struct live_words *w, const struct group *g)
 {
-	const char *operation = operation_text(w, g->func, g->seq);
-	uint32_t ranks = g->ranks[0].comm->ranks;
-	const char *unknown = "";
-
-	if (ranks > g->n)
-		unknown = arena_printf(
-			w->texts, " Of %u ranks %zu are known here: ask for the traces of all.",
-			ranks, g->n);
-	if (g->missing)
-		verdict_add(v, VERDICT_COLLECTIVE, g->first_ns,
-			    arena_printf(w->texts,
-					 "%s %s not entered %s, which %s %s been in for %s.%s%s",
-					 list_ranks(w, g, true), g->missing == 1 ? "has" : "have",
-					 operation, list_ranks(w, g, false),
-					 g->in == 1 ? "has" : "have", live_time(w, g->first_ns),
-					 what_they_do(w, g), unknown));
-	else
-		verdict_add(
-			v, VERDICT_COLLECTIVE, g->first_ns,
-			arena_printf(
-				w->texts,
-				"%s has been open for %s: %s %s in it, and it does not end%s.%s",
-				operation, live_time(w, g->first_ns), list_ranks(w, g, false),
-				g->in == 1 ? "is" : "are",
-				ranks > g->n ? ""
-					     : ", though all are: what moves the data stands still",
-				unknown));
-}
-
-static void mark(const struct live_words *w, struct group *g)
-{
+	const struct live_rank *most = NULL;
 	size_t i;
 
-	for (i = 0; i < g->n; i++) {
-		struct live_rank *rank = &g->ranks[i];
-		const struct recent_op *op = &rank->comm->last[g->func];
+	for (i = 0; i < g->n; i++)
+		if (is_at(&g->ranks[i]) && (!most || g->ranks[i].comm->n_ops > most->comm->n_ops))
+			most = &g->ranks[i];
+	if (!most || most->comm->n_ops < 2 || g->n_at[RANK_ELSEWHERE])
+		return "";
+	return arena_printf(w->texts, " Rank %u has submitted %s behind it.", most->comm->rank,
+			    text_count(w->texts, most->comm->n_ops - 1, "further operation"));
+}
 
-		if (op->seen && op->seq == g->seq) {
-			rank->waits = is_open(rank, op);
-			rank->state = rank->waits ? arena_printf(w->texts, "is in %s",
-								 operation_text(w, g->func, g->seq))
-						  : "has ended it";
-		} else {
-			rank->missing = true;
-			rank->state =
-				arena_printf(w->texts, "%s%shas not entered %s",
-					     is_in_another(rank, g) ? "is in " : "",
-					     is_in_another(rank, g) ? arena_printf(w->texts, "%s, ",
-										   rank->operation)
-								    : "",
-					     operation_text(w, g->func, g->seq));
-		}
+/* "which ranks 0 and 2 have been in for 4 s": submitted is not entered. */
+static const char *those_at(const struct live_words *w, const struct group *g)
+{
+	if (g->behind < g->n_at[RANK_AT])
+		return arena_printf(w->texts, "which %s been in for %s",
+				    list_ranks(w, g, is_in, "has", "have"),
+				    live_time(w, g->first_ns));
+	return arena_printf(w->texts, "which %s %s ago",
+			    list_ranks(w, g, is_at, "submitted", "submitted"),
+			    live_time(w, g->first_ns));
+}
+
+static const char *say_missing(const struct live_words *w, const struct group *g)
+{
+	const char *operation = operation_text(w, g->op);
+
+	if (g->n_at[RANK_UNKNOWN] == not_there(g))
+		return arena_printf(
+			w->texts,
+			"%s not known to have entered %s, %s: not all of the calls were "
+			"recorded.%s%s",
+			list_ranks(w, g, is_unknown, "is", "are"), operation, those_at(w, g),
+			tell(w, g, is_unknown, what_it_does), queue_text(w, g));
+	return arena_printf(w->texts, "%s not entered %s, %s.%s%s",
+			    list_ranks(w, g, is_elsewhere, "has", "have"), operation,
+			    those_at(w, g), tell(w, g, is_elsewhere, what_it_does),
+			    queue_text(w, g));
+}
+
+static const char *tell_front(const struct live_words *w, const struct group *g,
+			      const struct live_rank *rank)
+{
+	(void)g;
+	return front_text(w, rank);
+}
+
+/* All that are known have submitted it. */
+static const char *say_open(const struct live_words *w, const struct group *g)
+{
+	const char *operation = operation_text(w, g->op);
+	bool all = g->ranks[0].comm->ranks <= g->n;
+
+	if (g->behind)
+		return arena_printf(
+			w->texts,
+			"%s has been open for %s: %s submitted it, and it does not end. It "
+			"cannot begin before what is in front of it has ended:%s",
+			operation, live_time(w, g->first_ns),
+			list_ranks(w, g, is_at, "has", "have"), tell(w, g, is_behind, tell_front));
+	return arena_printf(
+		w->texts, "%s has been open for %s: %s in it, and it does not end%s.", operation,
+		live_time(w, g->first_ns), list_ranks(w, g, is_at, "is", "are"),
+		!all || g->n_at[RANK_PAST] ? ""
+					   : ", though all are: what moves the data stands still");
+}
+
+static void say(const struct live_words *w, const struct group *g, struct verdicts *v)
+{
+	const char *text = not_there(g) ? say_missing(w, g) : say_open(w, g);
+	uint32_t ranks = g->ranks[0].comm->ranks;
+
+	if (ranks > g->n)
+		text = arena_printf(w->texts,
+				    "%s Of %u ranks %zu are known here: ask for the traces of all.",
+				    text, ranks, g->n);
+	verdict_add(v, VERDICT_COLLECTIVE, g->first_ns, text);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const char *state_of(const struct live_words *w, const struct group *g,
+			    const struct live_rank *rank)
+{
+	const char *operation = operation_text(w, g->op);
+
+	switch (rank->at) {
+	case RANK_AT:
+		return arena_printf(w->texts,
+				    rank->front ? "has submitted %s behind other work" : "is in %s",
+				    operation);
+	case RANK_PAST:
+		return arena_printf(w->texts, "has ended %s", operation);
+	case RANK_ELSEWHERE:
+		return arena_printf(w->texts, "is in %s, has not entered %s",
+				    operation_text(w, rank->open), operation);
+	case RANK_MISSING:
+		return arena_printf(w->texts, "has not entered %s", operation);
+	default:
+		return arena_printf(w->texts, "is not known to have entered %s", operation);
 	}
 }
 
-/* One that somebody is missing in, that more ranks are in, that is open for longer. */
-static bool is_worse(const struct group *a, const struct group *b)
-{
-	if (!b->n || !a->missing != !b->missing)
-		return !b->n || a->missing;
-	return a->in != b->in ? a->in > b->in : a->first_ns > b->first_ns;
-}
-
-/* Of the functions whose operations are open the one that says most. */
 static void compare(const struct live_words *w, struct group *g, uint64_t after_ns,
 		    struct verdicts *v)
 {
-	struct group worst = {0};
-	uint8_t func;
+	size_t i;
 
-	for (func = 0; func < SPY_NCCL_FUNCS; func++)
-		if (is_compared(func) && look_at_func(g, func, w->live->recent.partly) &&
-		    is_worse(g, &worst))
-			worst = *g;
-	if (!worst.n || worst.first_ns < after_ns)
+	look_at(g);
+	if (!g->op || g->first_ns < after_ns)
 		return;
-	mark(w, &worst);
+	for (i = 0; i < g->n; i++) {
+		g->ranks[i].involved = true;
+		g->ranks[i].state = state_of(w, g, &g->ranks[i]);
+	}
 	if (v)
-		say(w, &worst, v);
+		say(w, g, v);
+}
+
+static struct live_rank rank_of(const struct live_words *w, const struct live_process *process,
+				const struct recent_comm *comm)
+{
+	struct live_rank rank = {.comm = comm, .process = process};
+
+	if (comm->operations) {
+		rank.op = &comm->last;
+		rank.operation = operation_text(w, rank.op);
+		rank.ns = ago(process, rank.op->ns);
+	}
+	rank.open = first_open(w, &rank);
+	rank.front = rank.open ? recent_in_front(&w->live->recent, rank.open) : NULL;
+	rank.whole = is_whole(w, &rank);
+	return rank;
 }
 
 static struct live_rank *list_all(const struct live_words *w, size_t *n)
@@ -253,18 +489,10 @@ static struct live_rank *list_all(const struct live_words *w, size_t *n)
 	*n = 0;
 	for (comm = live->recent.comms; comm; comm = comm->hh.next)
 		for (i = 0; i < live->n_processes; i++) {
-			struct live_rank *rank;
-
 			if (live->processes[i].index != comm->key.process || !comm->told)
 				continue;
 			ranks = grow(ranks, *n, sizeof(*ranks));
-			rank = &ranks[(*n)++];
-			*rank = (struct live_rank){.comm = comm, .process = &live->processes[i]};
-			if (!comm->operations)
-				continue;
-			rank->op = &comm->last[comm->last_func];
-			rank->operation = operation_text(w, comm->last_func, rank->op->seq);
-			rank->ns = ago(rank->process, rank->op->ns);
+			ranks[(*n)++] = rank_of(w, &live->processes[i], comm);
 		}
 	return ranks;
 }

@@ -12,24 +12,35 @@
 #define RECENT_PACKETS \
 	4 /* of each stream of larger traces, besides its tail; fewer where there are many streams */
 
-/* Work of a GPU's stream that no call has waited for since. */
+/* A stream of a GPU. */
 struct recent_key {
 	uint64_t
 		stream; /* handle; of the per-thread default stream with the thread's index, as work.h has it */
 	uint32_t process, device;
 };
 
-struct recent_work {
-	struct recent_key key;
-	uint64_t outstanding; /* operations, at most */
-	/* the last one handed over, and the last kernel: */
+/* Something that was handed to a stream. */
+struct recent_piece {
+	struct recent_key stream;
+	uint64_t at; /* its number in the stream, from 1 on; 0: there is none */
 	uint64_t ns, caller;
 	const struct thread *thread;
 	const struct stack *stack; /* NULL: none */
 	uint32_t fn;
 	uint32_t kernel; /* number in the process; 0: none or unknown */
+};
+
+/* What was handed to a stream; from `done` on no call has waited for it. */
+struct recent_work {
+	struct recent_key key;
+	uint64_t handed, done; /* operations */
+	struct recent_piece
+		last; /* a kernel, if one of those that are outstanding is; else the last */
 	uint64_t
 		host_caller; /* a function on the host was handed over behind it, from there; 0: none */
+	/* The same of what is no collective operation's: now, and before the last operation. */
+	struct recent_piece other, before;
+	struct recent_piece behind; /* another stream's, which this one waits for by an event */
 	UT_hash_handle hh;
 };
 
@@ -44,6 +55,23 @@ struct recent_lock {
 	UT_hash_handle hh;
 };
 
+#define RECENT_FRONTS 2 /* of an operation: in its own stream, in one that its stream waits for */
+
+/* A collective operation that a rank has submitted. */
+struct recent_op {
+	bool follows, graph;
+	uint8_t func, bytes_each;
+	uint32_t id;
+	uint64_t seq, ns, count;
+	const struct thread *thread;
+	struct recent_key stream;
+	uint64_t at; /* as in recent_piece; 0 unknown */
+	struct recent_piece
+		fronts[RECENT_FRONTS]; /* what it has to wait for there; at is 0: nothing */
+};
+
+#define RECENT_OPS_MOST 2048 /* that have not ended, of a communicator: more than a stream holds */
+
 /* A process's part in a communicator. */
 struct recent_comm {
 	struct recent_comm_key {
@@ -54,15 +82,13 @@ struct recent_comm {
 	uint8_t device;
 	char name[32];
 	bool told; /* its own record was read */
-	/* by function: the last operation submitted */
-	struct recent_op {
-		bool seen, follows, ran, graph;
-		uint64_t seq, ns, count;
-		uint32_t id;
-		const struct thread *thread;
-		uint8_t bytes_each;
-	} last[SPY_NCCL_FUNCS];
-	uint8_t last_func; /* of the last of all */
+	struct recent_op last; /* of all that it has submitted */
+	bool submitted[SPY_NCCL_FUNCS]; /* one of these, the last of them with this number: */
+	uint64_t last_seq[SPY_NCCL_FUNCS];
+	/* Those that are not known to have ended, in the order in which they were submitted: but no sends and receives, and
+	 * none that were captured into a graph. */
+	struct recent_op *ops;
+	size_t n_ops;
 	uint64_t operations; /* that were read of */
 	UT_hash_handle hh;
 };
@@ -81,6 +107,7 @@ struct recent {
 	struct recent_lock *locks;
 	struct recent_comm *comms;
 	struct recent_event *events;
+	struct recent_thread *threads;
 	struct recent_site *sites;
 	bool partly; /* not everything was read */
 };
@@ -98,6 +125,12 @@ const struct recent_work *recent_find_work(const struct recent *recent, uint32_t
 
 /* Operations outstanding of the process on the device, at most. */
 uint64_t recent_outstanding(const struct recent *recent, uint32_t process, uint32_t device);
+
+/* Has no call waited for it since? */
+bool recent_is_outstanding(const struct recent *recent, const struct recent_piece *piece);
+
+/* Work in front of the operation that may not have ended; NULL: none is known. */
+const struct recent_piece *recent_in_front(const struct recent *recent, const struct recent_op *op);
 
 /* The stack of the last call from there that has one; NULL: there is none. */
 const struct stack *recent_stack(const struct recent *recent, uint32_t process, uint64_t caller);

@@ -132,7 +132,7 @@ static bool in_collective(const struct live_rank *ranks, size_t n,
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (ranks[i].process == process && (ranks[i].waits || ranks[i].missing))
+		if (ranks[i].process == process && ranks[i].involved && ranks[i].at != RANK_PAST)
 			return true;
 	return false;
 }

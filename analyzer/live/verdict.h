@@ -44,16 +44,28 @@ static inline bool verdicts_unknown(const struct verdicts *v)
 	return v->all[0].kind == VERDICT_DORMANT;
 }
 
+/* Where a rank is, seen from the operation that others are in. */
+enum rank_at {
+	RANK_AT, /* it is the first of its own that has not ended */
+	RANK_ELSEWHERE, /* another one is */
+	RANK_PAST, /* it has ended it */
+	RANK_MISSING, /* it has not submitted it, and nothing else of the communicator is open */
+	RANK_UNKNOWN, /* the same as far as is known: not all its calls were recorded */
+};
+
 /* A rank's place in a communicator. */
 struct live_rank {
 	const struct recent_comm *comm;
 	const struct live_process *process;
 	const struct recent_op *op; /* the last one it has submitted; NULL: none */
 	const char *operation; /* "ncclAllReduce #17"; NULL: none */
-	const char *state; /* what of the operation that others are in */
-	bool waits; /* in an operation that has not ended */
-	bool missing; /* has not entered one that others are in */
 	uint64_t ns; /* since it submitted it */
+	const struct recent_op *open; /* the first one that has not ended; NULL: none */
+	const struct recent_piece *front; /* work in front of that; NULL: none is known */
+	bool whole; /* all that it has submitted since is known */
+	bool involved; /* in a hang, as: */
+	enum rank_at at;
+	const char *state; /* NULL: it goes on */
 };
 
 /* All ranks of all communicators, one communicator after the other. The caller frees. after_ns as above. Adds what

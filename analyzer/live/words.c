@@ -355,31 +355,37 @@ static const char *host_function(const struct live_words *w, const struct live_p
 {
 	const char *place;
 
-	if (!work->host_caller || work->host_caller == work->caller)
+	if (!work->host_caller || work->host_caller == work->last.caller)
 		return "";
 	place = live_place_of(w, process, work->host_caller);
 	return arena_printf(w->texts, "; behind it a function on the host%s%s%s", place ? " (" : "",
 			    place ?: "", place ? ")" : "");
 }
 
-const char *live_work_text(const struct live_words *w, const struct live_process *process,
-			   const struct recent_work *work)
+const char *live_piece_text(const struct live_words *w, const struct live_process *process,
+			    const struct recent_piece *piece)
 {
 	const struct process *model = &w->live->model.processes[process->index];
-	const char *kernel = work->kernel ? model_kernel(model, work->kernel) : NULL;
-	const struct live_thread *by = thread_of(process, work->thread);
+	const char *kernel = piece->kernel ? model_kernel(model, piece->kernel) : NULL;
+	const struct live_thread *by = thread_of(process, piece->thread);
 	const char *what = kernel ? arena_printf(w->texts, "kernel %s, launched",
 						 name_text(w, demangle(w->symbols, kernel)))
 				  : arena_printf(w->texts, "work handed over in %s",
-						 text_function(&w->live->set, work->fn));
-	const char *place = place_by(w, process, work->caller, work->stack, kernel);
+						 text_function(&w->live->set, piece->fn));
+	const char *place = place_by(w, process, piece->caller, piece->stack, kernel);
 	uint64_t now = timeline_ns(&process->trace->timeline, process->now);
 
-	return arena_printf(w->texts, "%s %s ago by %s%s%s%s%s", what,
-			    live_time(w, now - min_u64(now, work->ns)),
+	return arena_printf(w->texts, "%s %s ago by %s%s%s%s", what,
+			    live_time(w, now - min_u64(now, piece->ns)),
 			    by ? live_thread_name(w, by)
-			       : arena_printf(w->texts, "thread %u", work->thread->tid),
-			    place ? " (" : "", place ?: "", place ? ")" : "",
+			       : arena_printf(w->texts, "thread %u", piece->thread->tid),
+			    place ? " (" : "", place ?: "", place ? ")" : "");
+}
+
+const char *live_work_text(const struct live_words *w, const struct live_process *process,
+			   const struct recent_work *work)
+{
+	return arena_printf(w->texts, "%s%s", live_piece_text(w, process, &work->last),
 			    host_function(w, process, work));
 }
 

@@ -62,6 +62,10 @@ const char *live_stack_time(const struct live_words *w, const struct live_thread
 const char *live_python_line(const struct live_words *w, const struct live_thread *t);
 
 /* "kernel delay(..), launched 30.2 s ago by thread 12 (run_kernel, hang.c:148)". */
+const char *live_piece_text(const struct live_words *w, const struct live_process *process,
+			    const struct recent_piece *piece);
+
+/* The last of that work, and the function on the host behind it. */
 const char *live_work_text(const struct live_words *w, const struct live_process *process,
 			   const struct recent_work *work);
 

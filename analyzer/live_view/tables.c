@@ -251,7 +251,7 @@ void live_add_gpus(struct report *report, const struct live_words *w)
 				.waiting = waiting,
 				.last = last,
 				.shown = last ? report_text(report, "last: %s", last) : NULL,
-				.last_ns = work ? now - min_u64(now, work->ns) : UNKNOWN_NS,
+				.last_ns = work ? now - min_u64(now, work->last.ns) : UNKNOWN_NS,
 			};
 		}
 	report_add(report, &gpu_kind, rows, n);

@@ -191,14 +191,14 @@ stop
 start --variant rank --ranks 3
 until_it collective '#4.*read_batch'
 look 1 "$out"
-says '^rank 2 has not entered ncclAllReduce #4, which ranks 0 and 1 have been in for' 'of rank 2 .*read_batch, hang_rank.c:[0-9]+.*waits for a read'
+says '^rank 2 has not entered ncclAllReduce #4, which ranks 0 and 1 submitted .* ago' 'of rank 2 .*read_batch, hang_rank.c:[0-9]+.*waits for a read'
 that '.ranks | length == 3 and (map(.rank) == [0, 1, 2]) and .[2].state == "has not entered ncclAllReduce #4" and
-	.[2].operation == "ncclAllReduce #3" and .[0].state == "is in ncclAllReduce #4" and .[0].ranks == 3' "ranks"
+	.[2].operation == "ncclAllReduce #3" and .[0].state == "has submitted ncclAllReduce #4 behind other work" and .[0].ranks == 3' "ranks"
 that '.verdicts | length == 1' "one verdict, and not one for each GPU"
 that '(.processes | length) == 3 and (map(.rank)? // [.processes[].rank] | sort) == ["0", "1", "2"]' "three processes"
 pid=$(jq '.processes[] | select(.rank == "0") | .pid' snapshot.json)
 look 1 "$pid"
-says '^ncclAllReduce #4 has been open for .*: rank 0 is in it' 'Of 3 ranks 1 are known here'
+says '^ncclAllReduce #4 has been open for .*: rank 0 has submitted it' 'Of 3 ranks 1 are known here'
 stop
 
 # ---- nothing hangs ------------------------------------------------------------------------------------

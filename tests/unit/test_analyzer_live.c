@@ -163,8 +163,8 @@ static void end(void)
 	scratch_remove(dir);
 }
 
-/* The first verdict is of that kind, and has that text in it. */
-static void expect_verdict(enum verdict_kind kind, const char *text)
+/* The first verdict is of that kind, and has that text in it, but not the other one. */
+static void expect_verdict_without(enum verdict_kind kind, const char *text, const char *never)
 {
 	struct arena texts = {0};
 	struct live_words words;
@@ -172,11 +172,18 @@ static void expect_verdict(enum verdict_kind kind, const char *text)
 
 	live_words_init(&words, &live, &texts);
 	verdicts_find(&verdicts, &words, SECOND);
-	if (verdicts.all[0].kind != kind || !strstr(verdicts.all[0].text, text))
-		fail_msg("%s: %s", verdict_name(verdicts.all[0].kind), verdicts.all[0].text);
+	if (verdicts.all[0].kind != kind || !strstr(verdicts.all[0].text, text) ||
+	    (never && strstr(verdicts.all[0].text, never)))
+		fail_msg("%s: %s: not '%s' without '%s'", verdict_name(verdicts.all[0].kind),
+			 verdicts.all[0].text, text, never ?: "");
 	verdicts_release(&verdicts);
 	live_words_release(&words);
 	arena_release(&texts);
+}
+
+static void expect_verdict(enum verdict_kind kind, const char *text)
+{
+	expect_verdict_without(kind, text, NULL);
 }
 
 static void test_chain(void **state)
@@ -357,18 +364,21 @@ static void begin_rank(uint32_t rank)
 	tw_stream(&trace, 1)->tid = TID + 2;
 }
 
+static uint32_t submitted; /* the last operation's number */
+
 static void submit(uint8_t func, uint64_t seq, uint64_t ago_ns, bool ran)
 {
-	static uint32_t id;
 	struct spy_rec_collective op = {.time = now - ago_ns,
 					.event = SPY_EV_COLLECTIVE,
 					.func = func,
 					.flags = SPY_COLLECTIVE_RUN_FOLLOWS,
 					.comm = 1,
 					.seq = seq,
-					.id = ++id};
-	struct spy_rec_collective_ran end = {
-		.time = now - ago_ns + 1000, .event = SPY_EV_COLLECTIVE_RAN, .comm = 1, .id = id};
+					.id = ++submitted};
+	struct spy_rec_collective_ran end = {.time = now - ago_ns + 1000,
+					     .event = SPY_EV_COLLECTIVE_RAN,
+					     .comm = 1,
+					     .id = submitted};
 
 	tw_record(&trace, 1, &op, sizeof(op));
 	if (ran)
@@ -453,6 +463,144 @@ static void test_ranks(void **state)
 		}
 		look_at_ranks();
 		expect_verdict(rank_cases[i].kind, rank_cases[i].text);
+		end_ranks();
+	}
+}
+
+/* What a rank's thread has done, in its order, 100 ms apart, from 5 s ago on:
+ *   K, k   a kernel in its stream; in another one      S  the stream was waited for
+ *   L      a function looked up, which may load code   e  the stream waits for the other one's event
+ *   7, 8   that all-reduce, launched in its stream     3  that broadcast
+ *   +      the last operation of these ran             w  recording stopped for a moment */
+static uint64_t story_ns;
+
+static void story_call(uint16_t event, uint16_t fn, uint64_t stream, uint64_t object)
+{
+	struct spy_rec_head head = {
+		.time = story_ns - 1000, .event = event, .fn = fn, .duration = 1000};
+	struct spy_rec_launch launch = {.head = head, .kernel_lo = 1, .stream = stream};
+	struct spy_rec_op op = {.head = head, .stream = stream, .object = object};
+
+	if (event == SPY_EV_LAUNCH)
+		tw_record(&trace, 1, &launch, sizeof(launch));
+	else
+		tw_record(&trace, 1, &op, sizeof(op));
+}
+
+static void story_window(uint16_t state, uint64_t ns)
+{
+	struct spy_rec_window window = {
+		.head = {.time = ns, .event = SPY_EV_WINDOW}, .state = state, .number = 1};
+
+	tw_record(&trace, 0, &window, sizeof(window));
+}
+
+static void story_step(char step)
+{
+	switch (step) {
+	case 'K':
+	case 'k':
+		story_call(SPY_EV_LAUNCH, SPY_FN_cudaLaunchKernel, step == 'K' ? 1 : 2, 0);
+		break;
+	case 'S':
+		story_call(SPY_EV_OP, SPY_FN_cudaStreamSynchronize, 1, 0);
+		break;
+	case 'L':
+		story_call(SPY_EV_OP, SPY_FN_cuKernelGetFunction, 0, 0);
+		break;
+	case 'e':
+		story_call(SPY_EV_OP, SPY_FN_cudaEventRecord, 2, 99);
+		story_ns += 2000;
+		story_call(SPY_EV_OP, SPY_FN_cudaStreamWaitEvent, 1, 99);
+		break;
+	case 'w':
+		story_window(SPY_WINDOW_COUNTING, story_ns);
+		story_window(SPY_WINDOW_RECORDING, story_ns + 1000);
+		break;
+	default:
+		story_call(SPY_EV_LAUNCH, SPY_FN_cudaLaunchKernel, 1, 0);
+		submit(step == '3' ? SPY_NCCL_BROADCAST : SPY_NCCL_ALL_REDUCE,
+		       (uint64_t)(step - '0'), now - story_ns, false);
+		break;
+	}
+	story_ns += SECOND / 10;
+}
+
+static void tell_story(const char *story)
+{
+	static const char *const name = "never_ends";
+	struct spy_rec_kernel kernel = {.head = {.time = now - 8 * SECOND, .event = SPY_EV_KERNEL},
+					.kernel = 1};
+
+	tw_record_text(&trace, 1, &kernel, sizeof(kernel), 1, &name);
+	for (story_ns = now - 5 * SECOND; *story; story++) {
+		if (story[1] == '+') {
+			struct spy_rec_collective_ran ran = {.event = SPY_EV_COLLECTIVE_RAN,
+							     .comm = 1};
+
+			story_step(*story++);
+			ran.time = story_ns - 1000;
+			ran.id = submitted;
+			tw_record(&trace, 1, &ran, sizeof(ran));
+		} else {
+			story_step(*story);
+		}
+	}
+}
+
+#define FRONT "in the stream of rank 1 it stands behind kernel never_ends, launched"
+
+/* clang-format off */
+static const struct story_case {
+	const char *ranks[RANKS];
+	const char *text, *never; /* NULL: nothing that must not be said */
+	enum verdict_kind kind;
+} story_cases[] = {
+	/* work in front of the operation, in its own stream, and in one that that waits for; which may not have ended though
+	 * a look-up could have waited for it */
+	{{"7", "K7", "7"}, "ranks 0, 1 and 2 have submitted it", "moves the data", VERDICT_COLLECTIVE},
+	{{"7", "K7", "7"}, FRONT, "stream of rank 0", VERDICT_COLLECTIVE},
+	{{"7", "KL7", "7"}, FRONT, NULL, VERDICT_COLLECTIVE},
+	{{"7", "ke7", "7"}, FRONT, NULL, VERDICT_COLLECTIVE},
+	{{"7", "keS7", "7"}, "though all are: what moves the data stands still", "behind kernel", VERDICT_COLLECTIVE},
+	{{"7", "KS7", "7"}, "though all are: what moves the data stands still", "behind kernel", VERDICT_COLLECTIVE},
+	{{"7", "K6+7", "7"}, "though all are: what moves the data stands still", "behind kernel", VERDICT_COLLECTIVE},
+	{{"K7", "K7", "K6"}, "rank 2 has not entered ncclAllReduce #7, which ranks 0 and 1 submitted 4.", "been in for", VERDICT_COLLECTIVE},
+	/* another order: both have submitted both */
+	{{"73", "37", "73"}, "rank 1 is in ncclBroadcast #3 instead, for", NULL, VERDICT_COLLECTIVE},
+	{{"73", "37", "73"}, "rank 1 has not entered ncclAllReduce #7, which ranks 0 and 2 have been in for", "further", VERDICT_COLLECTIVE},
+	{{"73", "37", "73"}, ", and has submitted ncclAllReduce #7 behind it: the ranks do not make the same operations in the same order", NULL, VERDICT_COLLECTIVE},
+	{{"7+8", "78", "7+8"}, "rank 1 has not entered ncclAllReduce #8", "same order", VERDICT_COLLECTIVE},
+	{{"7+8", "78", "7+8"}, "rank 1 is still in ncclAllReduce #7", NULL, VERDICT_COLLECTIVE},
+	/* the first that a rank lacks, and not the last */
+	{{"7893", "6+", "7893"}, "rank 1 has not entered ncclAllReduce #7, which", "#9", VERDICT_COLLECTIVE},
+	{{"7893", "6+", "78"}, "Rank 0 has submitted 3 further operations behind it", NULL, VERDICT_COLLECTIVE},
+	/* what was not recorded is unknown */
+	{{"7", "6+w", "7"}, "rank 1 is not known to have entered ncclAllReduce #7", "has not entered", VERDICT_COLLECTIVE},
+	{{"7", "w6+", "7"}, "rank 1 has not entered ncclAllReduce #7", "not known", VERDICT_COLLECTIVE},
+	/* all have ended */
+	{{"7+", "K7+", "7+"}, "in cudaStreamSynchronize for", "nccl", VERDICT_GPU},
+};
+/* clang-format on */
+
+static void test_stories(void **state)
+{
+	size_t i;
+	uint32_t rank;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(story_cases); i++) {
+		const struct story_case *c = &story_cases[i];
+
+		now = monotonic_ns();
+		parent = scratch_make();
+		for (rank = 0; rank < RANKS; rank++) {
+			begin_rank(rank);
+			tell_story(c->ranks[rank]);
+			end_rank(rank);
+		}
+		look_at_ranks();
+		expect_verdict_without(c->kind, c->text, c->never);
 		end_ranks();
 	}
 }
@@ -759,9 +907,10 @@ int main(void)
 		cmocka_unit_test(test_changed_hands), cmocka_unit_test(test_left),
 		cmocka_unit_test(test_goes_on),       cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_fine),          cmocka_unit_test(test_ranks),
-		cmocka_unit_test(test_any_bytes),     cmocka_unit_test(test_long_chain),
-		cmocka_unit_test(test_matters),       cmocka_unit_test(test_missing_rank),
-		cmocka_unit_test(test_names),         cmocka_unit_test(test_active),
+		cmocka_unit_test(test_stories),       cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_long_chain),    cmocka_unit_test(test_matters),
+		cmocka_unit_test(test_missing_rank),  cmocka_unit_test(test_names),
+		cmocka_unit_test(test_active),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
