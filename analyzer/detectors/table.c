@@ -39,7 +39,10 @@ const struct detector *const detector_table[] = {
 	&detector_starved_by_loader,
 	&detector_gil_contention,
 	&detector_launch_bound,
-	&detector_starved_by_host, /* of what is left of the idle time */
+	/* of what is left of the idle time: */
+	&detector_starved_by_host,
+	&detector_starved_by_calls,
+	&detector_stalled_on_device,
 };
 /* clang-format on */
 

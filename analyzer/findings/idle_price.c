@@ -117,21 +117,6 @@ static struct priced *first_at(struct priced *all, size_t n, const struct site_k
 
 /* ---- prices ---------------------------------------------------------------------------------- */
 
-static bool in_a_call(enum idle_cause cause)
-{
-	switch (cause) {
-	case IDLE_LAUNCH:
-	case IDLE_CUDA_CALL:
-	case IDLE_CUDA_LOCK:
-	case IDLE_CUDA_WAIT:
-	case IDLE_KERNEL_MODULE:
-	case IDLE_CODE_LOADING:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static bool on_a_cpu(enum idle_cause cause)
 {
 	return cause == IDLE_CPU || cause == IDLE_PYTHON;
@@ -161,7 +146,7 @@ static void price(const struct analysis *a, struct idle_sum *sum, struct priced 
 {
 	const struct idle_part *part = &sum->longest;
 
-	if (in_a_call(sum->key.cause))
+	if (idle_in_a_call(sum->key.cause))
 		charge(a, sum, all, n,
 		       &(struct site_key){.return_address = part->address,
 					  .process = sum->key.process,

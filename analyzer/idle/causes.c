@@ -14,3 +14,18 @@ const char *const idle_cause_texts[IDLE_CAUSE_COUNT] = {IDLE_CAUSES(CAUSE)};
 #define CAUSE(name, code, text, meaning) [IDLE_##name] = (meaning),
 const char *const idle_cause_meanings[IDLE_CAUSE_COUNT] = {IDLE_CAUSES(CAUSE)};
 #undef CAUSE
+
+bool idle_in_a_call(enum idle_cause cause)
+{
+	switch (cause) {
+	case IDLE_LAUNCH:
+	case IDLE_CUDA_CALL:
+	case IDLE_CUDA_LOCK:
+	case IDLE_CUDA_WAIT:
+	case IDLE_KERNEL_MODULE:
+	case IDLE_CODE_LOADING:
+		return true;
+	default:
+		return false;
+	}
+}

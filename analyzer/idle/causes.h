@@ -5,6 +5,8 @@
 #ifndef CUDASPY_IDLE_CAUSES_H
 #define CUDASPY_IDLE_CAUSES_H
 
+#include <stdbool.h>
+
 /* clang-format off */
 #define IDLE_CAUSES(CAUSE) \
 	CAUSE(PYTHON, "python", "running Python", \
@@ -70,6 +72,9 @@ enum idle_cause {
 #undef CAUSE
 		IDLE_CAUSE_COUNT
 };
+
+/* Was the thread inside a call then? */
+bool idle_in_a_call(enum idle_cause cause);
 
 /* By number. */
 extern const char *const idle_cause_codes[IDLE_CAUSE_COUNT];

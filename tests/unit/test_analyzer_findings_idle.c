@@ -197,6 +197,86 @@ static void test_starved_by_python(void **state)
 	assert_in_range(ns_of(finding, "gain_high_ns"), 40 * MS, 45 * MS);
 }
 
+/* ---- starved-by-calls ------------------------------------------------------------------------ */
+
+/* Between two steps: a call, in which the thread waits for something, or nothing. */
+struct calls_story {
+	const char *call, *wait;
+	uint64_t call_ns, gpu_ns;
+	unsigned int steps;
+	bool once; /* behind one step alone, and as long as all together */
+};
+
+static void tell_calls(struct story *s, const struct calls_story *t)
+{
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	for (i = 0; i <= t->steps; i++) {
+		uint64_t ns = t->once ? (i == t->steps / 2) * t->call_ns * t->steps : t->call_ns;
+
+		launch(s, 1000, 4000);
+		call(s, 500, 2000,
+		     "copy cudaMemcpyAsync direction=d2h src=device dst=pinned bytes=4096 stream=8 "
+		     "caller=0x13");
+		call(s, 1000, t->gpu_ns, "op cudaStreamSynchronize stream=8 caller=0x20");
+		if (!ns)
+			continue;
+		s->ns += 1000;
+		if (t->wait)
+			fprintf(s->log, "%lluns wait fn=%s %s duration=%lluns device=0\n",
+				(unsigned long long)(s->ns + ns - 2000), t->call, t->wait,
+				(unsigned long long)(ns - 4000));
+		call(s, 0, ns, "op %s caller=0x40", t->call);
+	}
+	conclude(s);
+}
+
+static void test_starved_by_calls(void **state)
+{
+	static const struct {
+		struct calls_story story;
+		const char *says, *fix;
+	} cases[] = {
+		{{"cudaPointerGetAttributes", NULL, 2 * MS, 3 * MS, 40, false},
+		 "in other CUDA calls, most of it in cudaPointerGetAttributes",
+		 "Call cudaPointerGetAttributes less often"},
+		{{"cudaPointerGetAttributes", "kind=ioctl object=0x21", 2 * MS, 3 * MS, 40, false},
+		 "in NVIDIA's kernel module, most of it in cudaPointerGetAttributes",
+		 "Call cudaPointerGetAttributes less often"},
+	};
+	static const struct calls_story silent[] = {
+		/* less than a fifth; less than 50 ms; once */
+		{"cudaPointerGetAttributes", NULL, MS / 2, 3 * MS, 400, false},
+		{"cudaPointerGetAttributes", NULL, 2 * MS, 3 * MS, 20, false},
+		{"cudaPointerGetAttributes", NULL, 2 * MS, 3 * MS, 40, true},
+		/* what is made again and again has a finding, whose price it is */
+		{"cudaStreamCreate", NULL, 2 * MS, 3 * MS, 40, false},
+	};
+	struct story *s = *state;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		json_t *finding;
+
+		tell_calls(s, &cases[i].story);
+		finding = found(s, "starved-by-calls");
+		if (!finding)
+			fail_msg("case %zu: silent:\n%s", i, s->shown);
+		says(finding, cases[i].says);
+		assert_in_range(ns_of(finding, "cost_ns"), 39 * 2 * MS, 41 * 2 * MS);
+		assert_int_equal(ns_of(finding, "cost_ns"), ns_of(finding, "idle_gpu_ns"));
+		assert_non_null(
+			strstr(json_string_value(json_object_get(finding, "fix")), cases[i].fix));
+		assert_true(rs_is(finding, "severity", "problem"));
+	}
+	for (i = 0; i < ARRAY_SIZE(silent); i++) {
+		tell_calls(s, &silent[i]);
+		if (found(s, "starved-by-calls"))
+			fail_msg("twin %zu: %s", i, what(found(s, "starved-by-calls")));
+	}
+}
+
 /* ---- launch-bound ---------------------------------------------------------------------------- */
 
 struct launches_story {
@@ -261,7 +341,9 @@ struct exact_times {
 	uint64_t idle_ns, launches_ns, busy_ns, operations;
 };
 
-static bool is_launch_bound(const struct story *s, const struct exact_times *exact)
+/* Of the exact times, launches_ns with that cause, at two places: does the detector have a finding of them? */
+static bool is_found_exactly(const struct story *s, const struct detector *detector,
+			     enum idle_cause cause, const struct exact_times *exact)
 {
 	char path[512];
 	const char *dirs[] = {path};
@@ -270,7 +352,7 @@ static bool is_launch_bound(const struct story *s, const struct exact_times *exa
 	struct arena texts = {0};
 	struct analysis a;
 	struct idle_gpu *gpu;
-	size_t n = 0;
+	size_t n = 0, i;
 
 	snprintf(path, sizeof(path), "%s/a.%u", s->dir, s->told);
 	assert_int_equal(trace_set_open(&set, dirs, 1, NULL), 0);
@@ -281,13 +363,15 @@ static bool is_launch_bound(const struct story *s, const struct exact_times *exa
 	gpu->exact.idle_ns = exact->idle_ns;
 	gpu->exact.busy_ns = exact->busy_ns;
 	gpu->exact.operations = exact->operations;
-	idle_sums_add(&a.idle.sums, idle_owner_exact(0), gpu->processes[0],
-		      &(struct idle_part){.cause = IDLE_LAUNCH,
-					  .address = 0x10,
-					  .thread = a.model.threads[0],
-					  .fn = set.functions.count - 1},
-		      exact->launches_ns);
-	detector_launch_bound.conclude(&a, &texts, &findings, &n);
+	for (i = 0; i < 2; i++)
+		idle_sums_add(&a.idle.sums, idle_owner_exact(0), gpu->processes[0],
+			      &(struct idle_part){.cause = cause,
+						  .address = 0x10 + i,
+						  .thread = a.model.threads[0],
+						  .fn = set.functions.count - 1,
+						  .fn_before = NO_FUNCTION},
+			      exact->launches_ns / 2);
+	detector->conclude(&a, &texts, &findings, &n);
 	if (n) {
 		assert_int_equal(n, 1);
 		assert_int_equal(findings[0].cost.idle_gpu_ns, exact->launches_ns);
@@ -299,6 +383,30 @@ static bool is_launch_bound(const struct story *s, const struct exact_times *exa
 	analysis_release(&a);
 	trace_set_release(&set);
 	return n;
+}
+
+static bool is_launch_bound(const struct story *s, const struct exact_times *exact)
+{
+	return is_found_exactly(s, &detector_launch_bound, IDLE_LAUNCH, exact);
+}
+
+static bool is_stalled(const struct story *s, const struct exact_times *exact)
+{
+	return is_found_exactly(s, &detector_stalled_on_device, IDLE_DEPENDENCY, exact);
+}
+
+/* The work of the story takes some 90 ms. */
+static void test_stalled_on_device(void **state)
+{
+	struct story *s = *state;
+
+	tell_launches(s,
+		      &(struct launches_story){
+			      .launches = 50, .launch_ns = 4000, .pause_ns = 300, .wait_ns = 5000});
+	assert_true(is_stalled(s, &(struct exact_times){80 * MS, 120 * MS, 20 * MS, 100}));
+	assert_false(is_stalled(s, &(struct exact_times){80 * MS, 40 * MS, 20 * MS, 100}));
+	assert_false(is_found_exactly(s, &detector_stalled_on_device, IDLE_LAUNCH,
+				      &(struct exact_times){80 * MS, 120 * MS, 20 * MS, 100}));
 }
 
 static void test_launch_bound_exactly(void **state)
@@ -403,9 +511,10 @@ static void test_serial_gpus(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		STORY_TEST(test_starved_by_host), STORY_TEST(test_starved_by_python),
-		STORY_TEST(test_launch_bound),    STORY_TEST(test_launch_bound_exactly),
-		STORY_TEST(test_serial_gpus),
+		STORY_TEST(test_starved_by_host),   STORY_TEST(test_starved_by_python),
+		STORY_TEST(test_launch_bound),      STORY_TEST(test_launch_bound_exactly),
+		STORY_TEST(test_serial_gpus),       STORY_TEST(test_starved_by_calls),
+		STORY_TEST(test_stalled_on_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,317 @@
+/*
+ * analyzer/detectors/hungry.c: a GPU has nothing to do, again and again, for reasons of one kind: what the detectors of
+ * such reasons have in common. Called when all records have been read.
+ *
+ * A case is a GPU that was certainly idle for a good part of its work because of that, its longest
+ * such gap aside: what a program does once is no habit. What other findings have of the idle time is
+ * no case.
+ */
+#include <stdlib.h>
+#include "hungry.h"
+#include "findings/gpu_use.h"
+#include "findings/idle_price.h"
+#include "idle/callers.h"
+#include "text/text.h"
+#include "text/where.h"
+
+#define LEAST_PART 5 /* of the GPU's working phase */
+#define LEAST_NS 50000000
+
+static bool is_case(const struct hungry *h)
+{
+	uint64_t habit_ns = h->ns - min_u64(h->ns, h->longest_ns);
+
+	return habit_ns >= LEAST_NS && habit_ns >= h->work_ns / LEAST_PART;
+}
+
+static bool is_of(const struct idle_sum *sum, uint64_t causes)
+{
+	return causes >> sum->key.cause & 1;
+}
+
+static void add_sum(const struct hungry_kind *kind, struct hungry *h, const struct idle_sum *sum,
+		    uint64_t ns)
+{
+	if (is_of(sum, kind->beside)) {
+		h->beside_ns += ns;
+		return;
+	}
+	h->ns += ns;
+	h->gaps += sum->count;
+	h->longest_ns = max_u64(h->longest_ns, sum->longest_ns);
+	if (!h->most || sum->ns > h->most->ns) {
+		h->most = sum;
+		h->most_ns = ns;
+	}
+	if (sum->key.code && (!h->in_python || sum->ns > h->in_python->ns))
+		h->in_python = sum;
+}
+
+static struct hungry *look_at_gpus(const struct hungry_kind *kind, const struct analysis *a)
+{
+	struct hungry *gpus = xcalloc(a->idle.n_gpus + 1, sizeof(*gpus));
+	const struct idle_sum *sum;
+	size_t i;
+
+	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
+		uint64_t ns = is_of(sum, kind->causes | kind->beside) ? idle_price_left(a, sum) : 0;
+
+		if (ns)
+			add_sum(kind, &gpus[gpu_of_sum(a, sum)], sum, ns);
+	}
+	for (i = 0; i < a->idle.n_gpus; i++) {
+		gpus[i].gpu = &a->idle.gpus[i];
+		gpus[i].work_ns = gpu_work_ns(a, gpus[i].gpu);
+		gpus[i].busy_most_ns =
+			gpus[i].work_ns - min_u64(idle_known_ns(gpus[i].gpu), gpus[i].work_ns);
+	}
+	return gpus;
+}
+
+/* A process has one finding for all of its GPUs that are cases. */
+static void add_gpu(struct hungry *process, const struct hungry *gpu)
+{
+	process->ns += gpu->ns;
+	process->beside_ns += gpu->beside_ns;
+	process->work_ns += gpu->work_ns;
+	process->busy_most_ns += gpu->busy_most_ns;
+	process->gaps += gpu->gaps;
+	process->gpus++;
+	if (process->most && gpu->most->ns <= process->most->ns)
+		return;
+	process->most = gpu->most;
+	process->most_ns = gpu->most_ns;
+	process->in_python = gpu->in_python;
+	process->gpu = gpu->gpu;
+}
+
+static size_t process_of(const struct hungry *gpu)
+{
+	return gpu->most->process->trace->index;
+}
+
+static void add_costs(const struct hungry_kind *kind, const struct analysis *a,
+		      const struct hungry *gpus, struct hungry *processes)
+{
+	const struct idle_sum *sum;
+
+	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
+		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(a, sum) : 0;
+		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(a, sum)] : NULL;
+		struct hungry *process;
+
+		if (!gpu || !is_case(gpu))
+			continue;
+		process = &processes[process_of(gpu)];
+		process->by_cause[sum->key.cause] += ns;
+		if (sum->longest.thread)
+			thread_costs_add(&process->costs, sum->longest.thread, (double)ns,
+					 (double)ns);
+	}
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+/* The part to tell of: calls and waits at one place have a stack only now and then. */
+static const struct idle_part *part_to_tell(const struct hungry *h)
+{
+	const struct idle_sum *in_python = h->in_python;
+
+	return in_python && in_python->key.cause == h->most->key.cause &&
+			       in_python->key.address == h->most->key.address
+		       ? &in_python->longest
+		       : &h->most->longest;
+}
+
+/* "most of it", of what is more than half of it; else how much the largest part is. */
+static const char *how_much(struct arena *texts, const struct hungry *h)
+{
+	if (h->most_ns > h->ns / 2)
+		return "most of it";
+	return arena_printf(texts, "%s of it",
+			    text_percent(texts, (double)h->most_ns, (double)h->ns));
+}
+
+/* ", most of it between train.py:17 in step and train.py:21 in step"; where it is known. */
+static const char *most_text(struct arena *texts, const struct analysis *a, const struct hungry *h)
+{
+	const struct idle_part *part = part_to_tell(h);
+	const char *much = how_much(texts, h);
+	struct python_line line = python_line(part->stack),
+			   before = python_line(part->stack_before);
+	const char *at = text_python(texts, &line), *after = text_python(texts, &before);
+	const char *name = part->fn == NO_FUNCTION ? idle_name_of_stack(part->stack) : NULL;
+
+	if (idle_in_a_call(h->most->key.cause) && part->fn != NO_FUNCTION)
+		return arena_printf(texts, ", %s in %s%s%s", much, text_function(a->set, part->fn),
+				    at ? " at " : "", at ?: "");
+	if (name)
+		return arena_printf(texts, ", %s for %s%s%s", much, name, at ? " at " : "",
+				    at ?: "");
+	if (at && after && part->fn_before != NO_FUNCTION)
+		return arena_printf(texts, ", %s between %s and %s", much, after, at);
+	if (at)
+		return arena_printf(texts, ", %s %s %s", much,
+				    part->fn == NO_FUNCTION ? "at" : "before", at);
+	return "";
+}
+
+static enum idle_cause most_of(const uint64_t by_cause[IDLE_CAUSE_COUNT])
+{
+	enum idle_cause most = 0, cause;
+
+	for (cause = 1; cause < IDLE_CAUSE_COUNT; cause++)
+		if (by_cause[cause] > by_cause[most])
+			most = cause;
+	return most;
+}
+
+enum idle_cause hungry_cause(const struct hungry *h)
+{
+	return most_of(h->by_cause);
+}
+
+#define CAUSES_TOLD 3
+#define TOLD_LEAST_PART 20 /* smaller parts are not told */
+
+/* "running Python for 1.2 s, waiting for a pipe for 0.2 s". */
+static const char *causes_text(struct arena *texts, const struct hungry *h)
+{
+	uint64_t left[IDLE_CAUSE_COUNT];
+	const char *text = "";
+	unsigned int i;
+
+	memcpy(left, h->by_cause, sizeof(left));
+	for (i = 0; i < CAUSES_TOLD; i++) {
+		enum idle_cause cause = most_of(left);
+
+		if (left[cause] <= h->ns / TOLD_LEAST_PART)
+			break;
+		if (left[cause] >= h->ns - h->ns / TOLD_LEAST_PART)
+			return idle_cause_texts[cause];
+		text = arena_printf(texts, "%s%s%s for %s", text, i ? ", " : "",
+				    idle_cause_texts[cause], text_time(texts, left[cause]));
+		left[cause] = 0;
+	}
+	return text;
+}
+
+static const char *what(const struct hungry_kind *kind, const struct analysis *a,
+			struct arena *texts, const struct hungry *h)
+{
+	const struct thread *thread = h->most->longest.thread ?: gpu_feeder(a, h->gpu);
+	const char *gpus = h->gpus > 1
+				   ? arena_printf(texts, "%llu GPUs", (unsigned long long)h->gpus)
+				   : arena_printf(texts, "GPU %u", h->gpu->device);
+	const char *who = thread ? text_thread(texts, thread, h->gpu->device) : "the thread",
+		   *beside = "";
+
+	if (kind->beside && h->beside_ns >= h->ns / TOLD_LEAST_PART)
+		beside = arena_printf(texts, "; for %s more it slept, or waited for a connection",
+				      text_time(texts, h->beside_ns));
+	return arena_printf(texts,
+			    "%s %s waiting: %s certainly had nothing to do for %s, %s of %s work, "
+			    "while %s%s, which feeds %s, was %s%s%s",
+			    kind->who_keeps(h), gpus, h->gpus > 1 ? "they" : "it",
+			    text_time(texts, h->ns),
+			    text_percent(texts, (double)h->ns, (double)h->work_ns),
+			    h->gpus > 1 ? "their" : "its", kind->of_thread, who,
+			    h->gpus > 1 ? "one of them" : "it", causes_text(texts, h),
+			    most_text(texts, a, h), beside);
+}
+
+/* ---- findings -------------------------------------------------------------------------------- */
+
+/* Lines of Python count by how many of the finding's stacks have them: each sum has as many as its
+ * part of the time is. */
+static void add_stacks(const struct hungry_kind *kind, const struct analysis *a,
+		       struct arena *texts, const struct hungry *h, const struct hungry *gpus,
+		       struct finding *finding)
+{
+	const struct stack **stacks =
+		arena_take(texts, xcalloc(SITE_STACKS, sizeof(struct stack *)));
+	const struct idle_sum *sum;
+
+	finding->lookup.stacks = stacks;
+	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
+		uint64_t ns = is_of(sum, kind->causes) && sum->longest.stack
+				      ? idle_price_left(a, sum)
+				      : 0;
+		uint64_t n = h->ns ? (uint64_t)((double)ns * SITE_STACKS / (double)h->ns) : 0;
+
+		if (!n || !is_case(&gpus[gpu_of_sum(a, sum)]) ||
+		    process_of(&gpus[gpu_of_sum(a, sum)]) != process_of(h))
+			continue;
+		while (n-- && finding->lookup.n_stacks < SITE_STACKS)
+			stacks[finding->lookup.n_stacks++] = sum->longest.stack;
+	}
+}
+
+static void tell(const struct hungry_kind *kind, const struct analysis *a, struct arena *texts,
+		 const struct hungry *h, const struct hungry *gpus, struct finding **findings,
+		 size_t *n)
+{
+	struct finding *finding = detector_add(kind->detector, findings, n);
+	const struct idle_part *part = &h->most->longest;
+
+	finding->origin.process = h->most->process;
+	finding->origin.processes = 1;
+	finding->count = h->gaps;
+	finding->cost.own_ns = h->ns;
+	finding->cost.gain_high_ns = kind->gain_ns(h);
+	finding->cost.gain_known = true;
+	finding->cost.threads = h->costs;
+	finding->place.function = text_function(a->set, part->fn);
+	finding->lookup.address = part->address;
+	finding->lookup.address_ns = part->at_ns;
+	finding->lookup.of_wait = part->fn == NO_FUNCTION;
+	finding->what = what(kind, a, texts, h);
+	finding->fix = kind->cure(a, texts, h);
+	if (kind->remark)
+		kind->remark(h, finding);
+	add_stacks(kind, a, texts, h, gpus, finding);
+}
+
+/* All of it is the price of the process's finding. */
+static void take(const struct hungry_kind *kind, const struct analysis *a,
+		 const struct hungry *gpus, struct finding *findings, size_t n)
+{
+	struct idle_sum *sum;
+	size_t i;
+
+	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
+		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(a, sum) : 0;
+		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(a, sum)] : NULL;
+
+		if (!gpu || !is_case(gpu))
+			continue;
+		for (i = 0; i < n; i++) {
+			if (findings[i].detector != kind->detector ||
+			    findings[i].origin.process != gpu->most->process)
+				continue;
+			findings[i].cost.idle_gpu_known = true;
+			findings[i].cost.idle_gpu_ns += ns;
+			sum->priced_ns = sum->ns;
+		}
+	}
+}
+
+void hungry_conclude(const struct hungry_kind *kind, const struct analysis *a, struct arena *texts,
+		     struct finding **findings, size_t *n)
+{
+	struct hungry *processes = xcalloc(a->model.n_processes + 1, sizeof(*processes));
+	struct hungry *gpus = look_at_gpus(kind, a);
+	size_t i, first = *n;
+
+	for (i = 0; i < a->idle.n_gpus; i++)
+		if (is_case(&gpus[i]))
+			add_gpu(&processes[process_of(&gpus[i])], &gpus[i]);
+	add_costs(kind, a, gpus, processes);
+	for (i = 0; i < a->model.n_processes; i++)
+		if (processes[i].gpus)
+			tell(kind, a, texts, &processes[i], gpus, findings, n);
+	if (*n > first)
+		take(kind, a, gpus, *findings + first, *n - first);
+	free(processes);
+	free(gpus);
+}

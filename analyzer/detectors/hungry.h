@@ -1,0 +1,43 @@
+/*
+ * analyzer/detectors/hungry.h: GPUs that have nothing to do for a good part of their work, for reasons of one kind: what the
+ * detectors of such reasons have in common (hungry.c). Each nanosecond of idle time is the price of one finding.
+ */
+#ifndef CUDASPY_DETECTORS_HUNGRY_H
+#define CUDASPY_DETECTORS_HUNGRY_H
+
+#include "findings/detector.h"
+
+#define IDLE_CAUSE_BIT(name) (1ull << IDLE_##name)
+
+/* Of a GPU, or of the GPUs of a process that are cases. */
+struct hungry {
+	uint64_t ns, beside_ns, longest_ns; /* ns: without what is beside */
+	uint64_t work_ns, busy_most_ns, gaps, gpus;
+	const struct idle_sum *most; /* the sum with the most of it, … */
+	uint64_t most_ns; /* … and how much that is */
+	const struct idle_sum *in_python; /* the same of those with a stack in Python */
+	const struct idle_gpu *gpu; /* one of them */
+	uint64_t by_cause[IDLE_CAUSE_COUNT];
+	struct thread_costs costs;
+};
+
+/* The reasons of one kind, and what is said of them. */
+struct hungry_kind {
+	const struct detector *detector;
+	uint64_t causes; /* IDLE_CAUSE_BIT, or-ed */
+	uint64_t beside; /* are no case by themselves, but told beside one */
+	const char *(*who_keeps)(const struct hungry *h); /* "the host keeps" */
+	const char *of_thread; /* before the thread's name: what of it was late */
+	const char *(*cure)(const struct analysis *a, struct arena *texts, const struct hungry *h);
+	uint64_t (*gain_ns)(const struct hungry *h);
+	void (*remark)(const struct hungry *h, struct finding *finding); /* NULL: nothing */
+};
+
+/* The cause with the most of the time. */
+enum idle_cause hungry_cause(const struct hungry *h);
+
+/* A finding for each process that has such GPUs; its price is what is left of their idle time with these causes. */
+void hungry_conclude(const struct hungry_kind *kind, const struct analysis *a, struct arena *texts,
+		     struct finding **findings, size_t *n);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * analyzer/detectors/stalled_on_device.c: a GPU has nothing to do, again and again, though its next work was submitted in
+ * time: it waits on the device, for another stream, a host function, a copy or another GPU. Known with exact times.
+ */
+#include "hungry.h"
+#include "table.h"
+
+static const char *who_keeps(const struct hungry *h)
+{
+	(void)h;
+	return "work that was submitted in time, and could not begin, keeps";
+}
+
+static const char *cure(const struct analysis *a, struct arena *texts, const struct hungry *h)
+{
+	(void)a;
+	(void)texts;
+	(void)h;
+	return detector_stalled_on_device.fix;
+}
+
+/* The work that is waited for need not come first: there is an order in which the GPU is busy. */
+static uint64_t gain_ns(const struct hungry *h)
+{
+	return h->ns;
+}
+
+static const struct hungry_kind kind = {
+	.detector = &detector_stalled_on_device,
+	.causes = IDLE_CAUSE_BIT(DEPENDENCY),
+	.who_keeps = who_keeps,
+	.of_thread = "the next operation of ",
+	.cure = cure,
+	.gain_ns = gain_ns,
+};
+
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
+		     size_t *n)
+{
+	hungry_conclude(&kind, a, texts, findings, n);
+}
+
+const struct detector detector_stalled_on_device = {
+	.id = "stalled-on-device",
+	.title = "work that was submitted in time waits on the device, and the GPU stands still",
+	.sees = "With exact times (cudaspy run --gpu): GPUs that had nothing to do for a fifth of "
+		"their work or more, and for 50 ms, the longest gap aside, though the next "
+		"operation had been submitted before: it waited for an event of another stream, "
+		"a host function, a value, a copy or another GPU. The place is that of the "
+		"operation that waited.",
+	.blind = "Recordings without exact times; and what of these it waited for, where the trace "
+		 "does not tell.",
+	.fix = "Let the GPU have other work meanwhile, in streams that do not wait for it; take "
+	       "host "
+	       "functions and values that the host writes out of the stream; wait for the event "
+	       "that is needed, not for the last one; copy ahead (two buffers).",
+	.of_idle = true,
+	.conclude = conclude,
+};
