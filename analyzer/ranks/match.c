@@ -85,10 +85,14 @@ static void look_whether_ready(struct rank_instance *instance)
 	instance->ready = ready;
 }
 
-void rank_comm_grew(struct rank_comm *comm)
+/* Once for all members that have joined since the last time. */
+static void look_again(struct rank_comm *comm)
 {
 	struct rank_instance *instance;
 
+	if (!comm->grew)
+		return;
+	comm->grew = false;
 	for (instance = comm->first; instance; instance = instance->next)
 		look_whether_ready(instance);
 }
@@ -122,6 +126,7 @@ static void evaluate_some(struct ranks *ranks, struct rank_comm *comm)
 {
 	size_t block = block_of(ranks, comm);
 
+	look_again(comm);
 	while (comm->n_ready >= (is_whole(ranks, comm) ? block : PATIENCE * block))
 		evaluate_block(ranks, comm, block, false);
 	while (comm->n_open > OPEN_MOST)
@@ -142,6 +147,7 @@ void rank_comm_free(struct ranks *ranks, struct rank_comm *comm)
 
 	while (comm->first)
 		instance_free(ranks, comm->first);
+	HASH_CLEAR(by_number, comm->by_number);
 	for (i = 0; i < comm->n_members; i++)
 		free(comm->members[i]);
 	free(comm->members);

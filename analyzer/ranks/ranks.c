@@ -136,12 +136,10 @@ static struct rank_comm *comm_add(struct ranks *ranks, const struct comm_key *ke
 
 static bool has_number(const struct rank_comm *comm, uint32_t number)
 {
-	size_t i;
+	const struct rank_member *member;
 
-	for (i = 0; i < comm->n_members; i++)
-		if (comm->members[i]->number == number)
-			return true;
-	return false;
+	HASH_FIND(by_number, comm->by_number, &number, sizeof(number), member);
+	return member;
 }
 
 /* The communicator of that hash. One whose rank is there already was before: the job has started again. */
@@ -196,8 +194,9 @@ static void add_member(struct ranks *ranks, const struct process *process, struc
 	(void)older; /* its communicator has it still */
 	comm->members = grow(comm->members, comm->n_members, sizeof(struct rank_member *));
 	comm->members[comm->n_members++] = member;
+	HASH_ADD(by_number, comm->by_number, number, sizeof(member->number), member);
 	w->n_members++;
-	rank_comm_grew(comm);
+	comm->grew = true;
 }
 
 void rank_apply_comm(struct ranks *ranks, const struct rank_comm_news *news)

@@ -169,7 +169,7 @@ struct rank_member {
 	int64_t host_offset_ns; /* trace time less the GPU's timer */
 	uint64_t host_error_ns;
 	size_t n_block;
-	UT_hash_handle hh;
+	UT_hash_handle hh, by_number;
 };
 
 /* An operation of one rank. */
@@ -235,6 +235,8 @@ struct rank_comm {
 	char name[33];
 	struct rank_member **members; /* owned array */
 	size_t n_members;
+	struct rank_member *by_number; /* the same */
+	bool grew; /* a member has joined: what was ready may be so no more */
 	struct rank_instance *instances; /* by key */
 	struct rank_instance *first, *last; /* the same by age */
 	size_t n_open, n_ready, n_ops;
@@ -390,9 +392,6 @@ bool rank_func_is_between_two(uint8_t func);
 
 /* Of the news, each: ranks.c. */
 void rank_apply_comm(struct ranks *ranks, const struct rank_comm_news *news);
-
-/* A member has joined: what was ready is so no more. */
-void rank_comm_grew(struct rank_comm *comm);
 
 /* After the last record: evaluates all that is open. */
 void rank_comm_close(struct ranks *ranks, struct rank_comm *comm);
