@@ -327,8 +327,12 @@ static bool take_submitted(struct ranks *ranks, const struct rank_submitted_news
 	if (!rank_func_is_between_two(raw->func)) {
 		op->ordinal = member->ordinal++;
 		member->next_seq[raw->func] = max_u64(member->next_seq[raw->func], raw->seq + 1);
+		member->seq_ns[raw->func] = seen.ns;
 		rank_order_see(ranks, instance, &seen);
 	}
+	if (member->has_last)
+		member->longest_ns =
+			max_u64(member->longest_ns, seen.ns - min_u64(member->last.ns, seen.ns));
 	member->last = seen;
 	member->has_last = true;
 	rank_steps_see(ranks, op, news);

@@ -26,18 +26,55 @@ static bool was_dormant(const struct process *process, uint64_t begin_ns, uint64
 	       (process->dormant && process->dormant_since_ns < end_ns);
 }
 
-/* May records of the process be missing in that time? After the last record. */
-static bool may_miss(const struct process *process, uint64_t begin_ns, uint64_t end_ns)
-{
-	const struct trace *trace = process->trace;
-	const struct losses losses = losses_sum(trace);
+/* What a process's record lacks: a bit for each. */
+enum lacks {
+	LACKS_LOOKED = 1, /* the others are known */
+	LACKS_RECORDS = 2, /* there was no room for them, or they have gone since */
+	LACKS_EARLIER = 4, /* a bounded trace has not kept its first ones */
+	LACKS_BYTES = 8, /* there is something else in their place */
+};
 
-	return losses.streams.packets_dropped || losses.streams.packets_missing ||
-	       losses.streams.discarded || losses.streams.unreadable_bytes ||
-	       losses.streams_missing || losses.calls_missing || process->part_is_apart ||
-	       (trace->board.present &&
-		(trace->board.head.lost || trace->board.head.collectives_lost)) ||
-	       was_dormant(process, begin_ns, end_ns);
+static uint8_t find_lacks(const struct trace *trace)
+{
+	const struct losses losses = losses_sum(trace);
+	const struct reader_losses *l = &losses.streams;
+	uint8_t lacks = LACKS_LOOKED;
+
+	if (losses_records(&losses, trace) || losses.streams_missing || l->packets_missing ||
+	    l->unreadable_files || (trace->board.present && trace->board.head.collectives_lost))
+		lacks |= LACKS_RECORDS;
+	if (l->packets_dropped)
+		lacks |= LACKS_EARLIER;
+	if (l->unreadable_bytes || l->disordered)
+		lacks |= LACKS_BYTES;
+	return lacks;
+}
+
+/* After the last record. */
+static bool lacks(const struct ranks *ranks, const struct process *process, uint8_t what)
+{
+	uint8_t *known = &ranks->work->lacks[process->trace->index];
+
+	if (!*known)
+		*known = find_lacks(process->trace);
+	return *known & what;
+}
+
+/* May records of the process be missing in that time? After the last record. */
+static bool may_miss(const struct ranks *ranks, const struct process *process, uint64_t begin_ns,
+		     uint64_t end_ns)
+{
+	return lacks(ranks, process, LACKS_RECORDS | LACKS_EARLIER | LACKS_BYTES) ||
+	       process->part_is_apart || was_dormant(process, begin_ns, end_ns);
+}
+
+/* The same from one of its records to its end. What a bounded trace has not kept was before. */
+static bool may_miss_since(const struct ranks *ranks, const struct process *process, uint64_t ns)
+{
+	bool next_part = process->part_ended && process->part_ended >= process->part;
+
+	return lacks(ranks, process, LACKS_RECORDS | LACKS_BYTES | (ns ? 0 : LACKS_EARLIER)) ||
+	       next_part || was_dormant(process, ns, NUMBER_MOST);
 }
 
 static struct rank_op_seen seen_of(const struct rank_op *op)
@@ -57,6 +94,7 @@ static struct rank_op_seen seen_of(const struct rank_op *op)
 
 /* ---- disagreements ----------------------------------------------------------------------------- */
 
+#define ODD_MOST 64 /* of a communicator: operations that one rank lacks are looked for */
 #define DISAGREEMENTS_MOST 16 /* of a communicator, in case records prove to be missing */
 
 /* Whether records are missing is known in the end. */
@@ -126,7 +164,8 @@ static void compare_counts(struct ranks *ranks, const struct rank_member *member
 	const struct rank_op *has = more > own ? first : op, *lacks = more > own ? op : first;
 	struct rank_op_seen odd;
 
-	if (more == own || was_dormant(first->member->process, last->ns[0], first->submit_end_ns) ||
+	if (more == own || member->comm->n_odd++ >= ODD_MOST ||
+	    was_dormant(first->member->process, last->ns[0], first->submit_end_ns) ||
 	    was_dormant(member->process, last->ns[1], op->submit_end_ns) ||
 	    !find_odd(has->member, lacks->member, last->ns[has == op], has, &odd))
 		return;
@@ -185,11 +224,14 @@ void rank_order_compare(struct ranks *ranks, const struct rank_instance *instanc
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static bool holds(const struct rank_disagreement *d)
+static bool holds(const struct ranks *ranks, const struct rank_disagreement *d)
 {
+	if (lacks(ranks, ranks->all[d->a.rank]->process, LACKS_BYTES) ||
+	    lacks(ranks, ranks->all[d->b.rank]->process, LACKS_BYTES))
+		return false;
 	return d->kind != RANK_ONE_MORE ||
-	       (!may_miss(d->processes[0], d->begin_ns[0], d->end_ns[0]) &&
-		!may_miss(d->processes[1], d->begin_ns[1], d->end_ns[1]));
+	       (!may_miss(ranks, d->processes[0], d->begin_ns[0], d->end_ns[0]) &&
+		!may_miss(ranks, d->processes[1], d->begin_ns[1], d->end_ns[1]));
 }
 
 void rank_disagreement_find(struct ranks *ranks)
@@ -199,7 +241,7 @@ void rank_disagreement_find(struct ranks *ranks)
 	size_t i;
 
 	for (i = 0; i < w->n_disagreements; i++) {
-		if (!holds(&w->disagreements[i]))
+		if (!holds(ranks, &w->disagreements[i]))
 			continue;
 		if (!count++)
 			ranks->disagreement = w->disagreements[i];
@@ -215,13 +257,14 @@ static bool belongs(const struct rank_instance *instance, const struct rank_memb
 }
 
 /* Its record of when the operation ended may be what is missing; or later ones have ended, so it has. */
-static bool may_have_run(const struct rank_op *op)
+static bool may_have_run(const struct ranks *ranks, const struct rank_op *op)
 {
 	return op->member->ran_ordinal_1 > op->ordinal ||
-	       may_miss(op->member->process, op->submit_begin_ns, NUMBER_MOST);
+	       may_miss_since(ranks, op->member->process, op->submit_begin_ns);
 }
 
-static const struct rank_op *waiting_of(const struct rank_instance *instance, uint32_t *n)
+static const struct rank_op *waiting_of(const struct ranks *ranks,
+					const struct rank_instance *instance, uint32_t *n)
 {
 	const struct rank_op *op, *first = NULL;
 
@@ -229,7 +272,7 @@ static const struct rank_op *waiting_of(const struct rank_instance *instance, ui
 	for (op = instance->ops; op; op = op->next) {
 		if (op->ran)
 			return NULL; /* who was there could go on */
-		if (!op->expected || may_have_run(op))
+		if (!op->expected || may_have_run(ranks, op))
 			continue;
 		++*n;
 		if (!first || op->member->number < first->member->number)
@@ -239,10 +282,26 @@ static const struct rank_op *waiting_of(const struct rank_instance *instance, ui
 }
 
 /* Has it submitted a later one of the function, or may the record of this one be missing? */
-static bool may_have_come(const struct rank_instance *instance, const struct rank_member *member)
+static bool may_have_come(const struct ranks *ranks, const struct rank_instance *instance,
+			  const struct rank_member *member)
 {
 	return member->next_seq[instance->func] > instance->key.seq ||
-	       may_miss(member->process, member->has_last ? member->last.ns : 0, NUMBER_MOST);
+	       may_miss_since(ranks, member->process, member->seq_ns[instance->func]);
+}
+
+#define WAITED_LEAST_NS \
+	1000000000 /* a job that is ended from outside ends between two operations */
+
+/* Would it have come? Its process has ended, or it or the one that waits went on for longer than it ever took from an
+ * operation to the next. */
+static bool had_time(const struct rank_member *member, const struct rank_op *waiting)
+{
+	const struct process *own = member->process, *other = waiting->member->process;
+
+	return (own->trace->board.present && own->trace->board.head.ended) ||
+	       max_u64(own->last_ns, other->last_ns) >
+		       add_capped(waiting->submit_end_ns,
+				  max_u64(WAITED_LEAST_NS, 2 * member->longest_ns));
 }
 
 static bool find_missing(struct ranks *ranks, const struct rank_comm *comm,
@@ -251,14 +310,14 @@ static bool find_missing(struct ranks *ranks, const struct rank_comm *comm,
 	struct rank_missing *missing = &ranks->missing[ranks->n_missing];
 	const struct rank_member *first = NULL;
 	uint32_t n_missing = 0, n_waiting;
-	const struct rank_op *waiting = waiting_of(instance, &n_waiting);
+	const struct rank_op *waiting = waiting_of(ranks, instance, &n_waiting);
 	size_t i;
 
 	for (i = 0; waiting && i < comm->n_members; i++) {
 		const struct rank_member *member = comm->members[i];
 
 		if (!belongs(instance, member) || has_come(instance, member) ||
-		    may_have_come(instance, member))
+		    may_have_come(ranks, instance, member) || !had_time(member, waiting))
 			continue;
 		n_missing++;
 		if (!first || member->number < first->number)

@@ -256,6 +256,7 @@ void ranks_init(struct ranks *ranks, struct idle *idle, bool apart)
 	ranks->work = xcalloc(1, sizeof(*ranks->work));
 	idle->is_collective = rank_is_collective;
 	idle->collectives = ranks;
+	ranks->work->lacks = xcalloc(model->n_processes + 1, sizeof(*ranks->work->lacks));
 	ranks->work->feeders = xcalloc(model->n_processes + 1, sizeof(*ranks->work->feeders));
 	ranks->states = xcalloc(model->n_processes + 1, sizeof(*ranks->states));
 	ranks->submits = xcalloc(model->n_processes + 1, sizeof(*ranks->submits));
@@ -498,6 +499,7 @@ void ranks_release(struct ranks *ranks)
 			free(site->sum.last);
 		rank_lanes_release(w);
 		rank_places_release(w);
+		free(w->lacks);
 		free(w->disagreements);
 		rank_steps_release(w);
 		free(w);

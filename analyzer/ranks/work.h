@@ -150,7 +150,9 @@ struct rank_member {
 	uint32_t device;
 	uint64_t ordinal; /* of its next operation that is recorded, sends and receives aside */
 	uint64_t ran_ordinal_1; /* of the last one that is known to have run, and 1; 0: none */
-	uint64_t next_seq[SPY_NCCL_FUNCS]; /* behind its last operation of the function */
+	uint64_t next_seq[SPY_NCCL_FUNCS]; /* behind its last operation of the function … */
+	uint64_t seq_ns[SPY_NCCL_FUNCS]; /* … which was then; 0: none */
+	uint64_t longest_ns; /* between two operations */
 	struct rank_op_seen last; /* its last operation */
 	bool has_last;
 	struct rank_op_seen odd; /* the last one that was evaluated without others */
@@ -240,7 +242,7 @@ struct rank_comm {
 	struct rank_instance *instances; /* by key */
 	struct rank_instance *first, *last; /* the same by age */
 	size_t n_open, n_ready, n_ops;
-	uint64_t n_disagreements;
+	uint64_t n_disagreements, n_odd;
 	UT_hash_handle hh;
 };
 
@@ -306,6 +308,7 @@ struct ranks_work {
 	struct rank_site_sum *sites;
 	struct rank_steps_work *steps;
 	struct rank_name *names;
+	uint8_t *lacks; /* by process: order.c; owned */
 	struct rank_disagreement *
 		disagreements; /* the first ones of each communicator, in the order they came up; owned */
 	size_t n_disagreements;

@@ -955,6 +955,117 @@ static void test_missing_unknown(void **state)
 	}
 }
 
+/* ---- what may be missing --------------------------------------------------------------------- */
+
+static void submits(struct job *job, unsigned int k, const char *func, unsigned int seq,
+		    unsigned int count, unsigned int id)
+{
+	struct teller *t = &job->told[k];
+
+	launch(t, 0);
+	fprintf(t->out, "%lluns collective func=%s comm=1 seq=%u count=%u id=%u\n", host(t, t->ns),
+		func, seq, count, id);
+}
+
+static void counts_only(struct job *job, unsigned int k, bool to_the_end)
+{
+	struct teller *t = &job->told[k];
+
+	fprintf(t->out, "%lluns window state=counting\n", host(t, t->ns + 100));
+	t->ns += MS;
+	if (!to_the_end)
+		fprintf(t->out, "%lluns window state=recording\n", host(t, t->ns));
+}
+
+/* Sizes that come again; rank 1's record lacks one, by a cost window or only so, and it makes one less if it does not. */
+static void tell_sizes(struct job *job, unsigned int lacks, bool window)
+{
+	unsigned int i, k;
+
+	begin(job, 2);
+	for (i = 0; i < 3 * STEPS; i++) {
+		for (k = 0; k < 2; k++) {
+			if (k && i == lacks && window)
+				counts_only(job, k, false);
+			if (!k || i != lacks)
+				submits(job, k, i % 3 == 2 ? "AllGather" : "AllReduce",
+					i % 3 == 2 ? i / 3 : i / 3 * 2 + i % 3, 100 + i % 3, i + 1);
+		}
+	}
+}
+
+static void test_order_where_something_is_missing(void **state)
+{
+	struct job *job = *state;
+	unsigned int lacks;
+
+	for (lacks = 0; lacks < 8; lacks++) {
+		tell_sizes(job, lacks, lacks & 1);
+		conclude(job);
+		assert_int_equal(job->a.ranks.disagreement.count, 0);
+		assert_int_equal(job->a.ranks.n_missing, 0);
+	}
+}
+
+/* Behind what is missing, another size and another order are still found. */
+static void test_disagreement_behind_a_hole(void **state)
+{
+	struct job *job = *state;
+	const struct rank_disagreement *d = &job->a.ranks.disagreement;
+	unsigned int size, k;
+
+	for (size = 0; size < 2; size++) {
+		tell_sizes(job, 4, true);
+		for (k = 0; k < 2; k++) {
+			bool swaps = k && !size;
+
+			submits(job, k, swaps ? "AllGather" : "AllReduce",
+				swaps ? STEPS : 2 * STEPS, k && size ? 8 : 7, 4000);
+			submits(job, k, swaps ? "AllReduce" : "AllGather",
+				swaps ? 2 * STEPS : STEPS, 7, 4001);
+		}
+		conclude(job);
+		assert_int_equal(d->count, 1);
+		assert_int_equal(d->kind, size ? RANK_ANOTHER_SIZE : RANK_ANOTHER_ORDER);
+		assert_int_not_equal(d->a.rank, d->b.rank);
+		assert_int_equal(d->a.seq,
+				 size || d->a.func == SPY_NCCL_ALL_REDUCE ? 2 * STEPS : STEPS);
+	}
+}
+
+/* Who waits at the end waits for a rank only if that one cannot have come: its record goes on, and has it not. */
+static void test_missing_at_the_end(void **state)
+{
+	static const char killed[] = "\nboard ended=0";
+	static const struct {
+		const char *ended;
+		uint64_t later; /* a record of the one that waits */
+		int counts; /* who only counted calls at last */
+		size_t missing;
+	} cases[] = {{"", 0, -1, 1},
+		     {"", 0, 0, 0},
+		     {"", 0, 1, 0},
+		     {killed, 0, -1, 0},
+		     {killed, 10 * MS, -1, 0},
+		     {killed, 3000 * (uint64_t)MS, -1, 1}};
+	struct job *job = *state;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		begin(job, 2);
+		tell_free(job, RANKS);
+		job->told[0].extra = job->told[1].extra = cases[i].ended;
+		collective_of(job, "AllGather", 9, 1);
+		if (cases[i].counts >= 0)
+			counts_only(job, (unsigned int)cases[i].counts, true);
+		if (cases[i].later)
+			sleeps(&job->told[0], cases[i].later, 0x50);
+		conclude(job);
+		assert_int_equal(job->a.ranks.n_missing, cases[i].missing);
+		assert_int_equal(job->a.ranks.disagreement.count, 0);
+	}
+}
+
 /* A rank's GPU has more to do in every fourth step; the twin: in one step. */
 static void test_uneven(void **state)
 {
@@ -1247,6 +1358,9 @@ int main(void)
 		RANKS_TEST(test_old_interfaces),
 		RANKS_TEST(test_started_again),
 		RANKS_TEST(test_missing),
+		RANKS_TEST(test_missing_at_the_end),
+		RANKS_TEST(test_order_where_something_is_missing),
+		RANKS_TEST(test_disagreement_behind_a_hole),
 		RANKS_TEST(test_order),
 		RANKS_TEST(test_order_unknown),
 		RANKS_TEST(test_missing_unknown),
