@@ -38,6 +38,7 @@ const struct detector *const detector_table[] = {
 	&detector_small_collectives,
 	&detector_starved_by_loader,
 	&detector_gil_contention,
+	&detector_held_lock,
 	&detector_launch_bound,
 	/* of what is left of the idle time: */
 	&detector_starved_by_host,

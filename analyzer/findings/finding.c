@@ -124,7 +124,7 @@ static struct finding from_site(struct site *site, const struct analysis *a,
 }
 
 /* Those that detectors added after the last record: where, if they know. */
-static void place_added(struct finding *finding, struct symbolizer *symbols)
+static void place_added(struct finding *finding, struct symbolizer *symbols, struct arena *texts)
 {
 	struct place place;
 
@@ -136,6 +136,11 @@ static void place_added(struct finding *finding, struct symbolizer *symbols)
 	symbolize(symbols, finding->origin.process, finding->lookup.address,
 		  finding->lookup.address_ns, &place);
 	find_place(finding, &place);
+	if (!finding->lookup.waiters_address)
+		return;
+	symbolize(symbols, finding->origin.process, finding->lookup.waiters_address,
+		  finding->lookup.waiters_ns, &place);
+	finding->what = arena_printf(texts, "%s%s", finding->what, text_place(texts, &place));
 }
 
 static void site_join(struct site *sum, struct site *more)
@@ -586,7 +591,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 		if (detector->conclude)
 			detector->conclude(a, texts, &findings, &count);
 	for (i = n_sites; i < count; i++)
-		place_added(&findings[i], symbols);
+		place_added(&findings[i], symbols, texts);
 	for (i = 0; i < count; i++) {
 		if (a->set->n_hosts == 1)
 			findings[i].origin.host = &a->set->hosts[0];

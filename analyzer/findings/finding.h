@@ -284,6 +284,8 @@ struct finding_stacks {
 /* What the place is looked up by: set by conclude, where it knows the caller of the function. */
 struct finding_lookup {
 	uint64_t address, address_ns; /* of the process, at that time; 0: none */
+	uint64_t waiters_address,
+		waiters_ns; /* where others wait for it, told behind `what`; 0: nowhere */
 	const struct stack *const
 		*stacks; /* of calls there, where there is no site: SITE_STACKS at most */
 	size_t n_stacks;

@@ -32,6 +32,17 @@ uint64_t idle_price_left(const struct analysis *a, const struct idle_sum *sum)
 	return idle_scaled_ns(&a->idle.gpus[gpu], sum->ns - sum->priced_ns);
 }
 
+void idle_price_take_part(const struct analysis *a, struct finding *finding, struct idle_sum *sum,
+			  double part)
+{
+	uint64_t ns = idle_price_left(a, sum);
+
+	if (!ns)
+		return;
+	finding->cost.idle_gpu_ns += (uint64_t)((double)ns * part);
+	sum->priced_ns += (uint64_t)((double)(sum->ns - sum->priced_ns) * part);
+}
+
 void idle_price_take(const struct analysis *a, struct finding *finding,
 		     const struct process *process, uint64_t causes)
 {
@@ -39,14 +50,8 @@ void idle_price_take(const struct analysis *a, struct finding *finding,
 
 	finding->cost.idle_gpu_known = idle_price_known(a, process);
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns;
-
-		if (sum->process != process || !(causes >> sum->key.cause & 1))
-			continue;
-		ns = idle_price_left(a, sum);
-		finding->cost.idle_gpu_ns += ns;
-		if (ns)
-			sum->priced_ns = sum->ns;
+		if (sum->process == process && causes >> sum->key.cause & 1)
+			idle_price_take_part(a, finding, sum, 1);
 	}
 }
 

@@ -27,4 +27,8 @@ uint64_t idle_price_left(const struct analysis *a, const struct idle_sum *sum);
 void idle_price_take(const struct analysis *a, struct finding *finding,
 		     const struct process *process, uint64_t causes);
 
+/* The same of one sum, of a GPU; a part of what is left of it: 1 is all. */
+void idle_price_take_part(const struct analysis *a, struct finding *finding, struct idle_sum *sum,
+			  double part);
+
 #endif

@@ -253,6 +253,7 @@ void host_see_wait(struct host_thread *h, const struct record *record)
 					    .fn = NO_FUNCTION,
 					    .fn_before = NO_FUNCTION,
 					    .holder = raw->holder,
+					    .object = raw->object,
 					    .stack = stack,
 					    .at_ns = begin_ns}};
 }
@@ -606,8 +607,12 @@ struct idle_holder *idle_sum_holder(struct idle_sum *sum, const struct idle_part
 void idle_holder_add(struct idle_holder *holder, const struct idle_part *part, uint64_t ns,
 		     bool holds)
 {
+	enum idle_cause told = holder->longest.cause;
+
 	holder->ns[part->cause] += ns;
-	if (ns >= holder->longest_ns) {
+	/* The longest part is one of what it did most: the two are shown together. */
+	if (part->cause == told ? ns >= holder->longest_ns
+				: holder->ns[part->cause] > holder->ns[told]) {
 		holder->longest_ns = ns;
 		set_longest(&holder->longest, part, holds);
 	}

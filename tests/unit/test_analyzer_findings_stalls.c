@@ -513,6 +513,58 @@ static void test_starving_without_cpu(void **state)
 	json_decref(root);
 }
 
+/* ---- the program's own locks ------------------------------------------------------------------ */
+
+/*
+ * Forty times thread 102 waits between its calls for `waited` microseconds for a mutex of the program's, which 101 has; that
+ * one is in a synchronisation for `inside` of them, and elsewhere for the rest.
+ */
+static void standing_in_line(struct log *log, unsigned int waited, unsigned int inside)
+{
+	unsigned int i;
+
+	log->used = 0;
+	add(log, "trace app.100 pid=100 program=\"app\" probes=1\n"
+		 "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n");
+	for (i = 1; i <= 40; i++)
+		add(log,
+		    "%uus launch cudaLaunchKernel duration=2us device=0 stream=0x10 caller=0x50\n"
+		    "%uus op cudaStreamSynchronize duration=%uus device=0 stream=0x10 "
+		    "caller=0x60\n",
+		    10000 * i, 10000 * i + 2 + inside, inside);
+	add(log, "slot 2 tid=102\n1us thread tid=102 name=\"app\"\n");
+	for (i = 1; i <= 40; i++)
+		add(log,
+		    "%uus outside kind=mutex object=0x7000 holder=101 caller=0x70 duration=%uus\n"
+		    "%uus launch cudaLaunchKernel duration=2us device=0 stream=0x20 caller=0x80\n",
+		    10000 * i + waited, waited, 10000 * i + waited + 10);
+}
+
+static void test_held_lock(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	standing_in_line(&log, 4000, 4000);
+	root = report_on(log.text);
+	finding = find(root, "held-lock");
+	assert_non_null(finding);
+	assert_in_range(number(finding, "cost_ns"), 150 * MS, 160 * MS);
+	says(finding, "function", "cudaStreamSynchronize");
+	says(finding, "what", "1 thread waited 1");
+	says(finding, "what", "while thread 101");
+	says(finding, "what", "inside CUDA calls: waiting inside CUDA for a GPU for 1");
+	says(finding, "fix", "Release the lock before the wait for the GPU");
+	says(finding, "severity", "problem");
+	json_decref(root);
+
+	standing_in_line(&log, 4000, 50); /* the holder is elsewhere */
+	silent(log.text, "held-lock");
+	standing_in_line(&log, 900, 900); /* less than a tenth of the time */
+	silent(log.text, "held-lock");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -530,6 +582,7 @@ int main(void)
 		cmocka_unit_test(test_starvation),
 		cmocka_unit_test(test_starved_by_a_long_call),
 		cmocka_unit_test(test_starving_without_cpu),
+		cmocka_unit_test(test_held_lock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,226 @@
+/*
+ * analyzer/detectors/held_lock.c: a lock of the program's own is held over CUDA calls, and other threads that work with CUDA
+ * stand in line for it between their calls.
+ *
+ * Of each thread's waits for such locks the part counts in which the holder was inside CUDA calls: waiting for its GPU,
+ * submitting work, or whatever else it was there for. What it did meanwhile outside of them is the program's own affair.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "table.h"
+#include "blame/locks.h"
+#include "findings/idle_price.h"
+#include "symbols/python.h"
+#include "text/text.h"
+#include "text/where.h"
+
+#define LEAST_PART 10 /* of a thread's working time */
+#define LEAST_NS 10000000
+
+/* Of a thread, or of the threads of a process that count. */
+struct in_line {
+	uint64_t ns, waits, threads, worst_ns, longest_ns;
+	uint64_t by_cause[IDLE_CAUSE_COUNT]; /* what holders did */
+	const struct thread *worst; /* that waited longest */
+	const struct idle_sum *longest; /* the place with most of it */
+	struct thread_costs costs;
+};
+
+/* How long the holders were inside CUDA calls meanwhile; 0 also where it is no wait for such a lock. */
+static uint64_t held_inside_ns(const struct idle_sum *sum)
+{
+	uint64_t ns = 0;
+	size_t i;
+
+	if (sum->key.cause != IDLE_LOCK || !sum->holder)
+		return 0;
+	for (i = 0; i < IDLE_CAUSE_COUNT; i++)
+		if (idle_in_a_call((enum idle_cause)i))
+			ns += sum->holder->ns[i];
+	return min_u64(ns, sum->ns);
+}
+
+static void add_sum(struct in_line *l, const struct idle_sum *sum, uint64_t ns)
+{
+	size_t i;
+
+	l->ns += ns;
+	l->waits += sum->count;
+	for (i = 0; i < IDLE_CAUSE_COUNT; i++)
+		if (idle_in_a_call((enum idle_cause)i))
+			l->by_cause[i] += sum->holder->ns[i];
+	if (ns <= l->longest_ns)
+		return;
+	l->longest = sum;
+	l->longest_ns = ns;
+}
+
+static void add_thread(struct in_line *process, const struct in_line *l,
+		       const struct thread *thread)
+{
+	size_t i;
+
+	process->ns += l->ns;
+	process->waits += l->waits;
+	process->threads++;
+	for (i = 0; i < IDLE_CAUSE_COUNT; i++)
+		process->by_cause[i] += l->by_cause[i];
+	thread_costs_add(&process->costs, thread, (double)l->ns, (double)l->ns);
+	if (l->ns <= process->worst_ns)
+		return;
+	process->worst = thread;
+	process->worst_ns = l->ns;
+	process->longest = l->longest;
+	process->longest_ns = l->longest_ns;
+}
+
+static bool is_much(const struct in_line *l, const struct host_thread *h)
+{
+	return l->ns >= LEAST_NS && l->ns >= (h->outside_ns + h->in_calls_ns) / LEAST_PART;
+}
+
+/* By process. Sums of threads are by their index. */
+static struct in_line *add_up(const struct analysis *a)
+{
+	struct in_line *processes = xcalloc(a->model.n_processes + 1, sizeof(*processes));
+	struct in_line *threads = xcalloc(a->model.n_threads + 1, sizeof(*threads));
+	const struct idle_sum *sum;
+	size_t i;
+
+	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
+		uint64_t ns = sum->key.owner < a->model.n_threads ? held_inside_ns(sum) : 0;
+
+		if (ns)
+			add_sum(&threads[sum->key.owner], sum, ns);
+	}
+	for (i = 0; i < a->model.n_threads; i++) {
+		const struct thread *thread = a->model.threads[i];
+		const struct host_thread *h = host_thread_find(&a->idle.threads, thread);
+
+		if (h && is_much(&threads[i], h))
+			add_thread(&processes[thread->process->trace->index], &threads[i], thread);
+	}
+	free(threads);
+	return processes;
+}
+
+static enum idle_cause main_cause(const struct in_line *l)
+{
+	enum idle_cause most = 0, cause;
+
+	for (cause = 1; cause < IDLE_CAUSE_COUNT; cause++)
+		if (l->by_cause[cause] > l->by_cause[most])
+			most = cause;
+	return most;
+}
+
+/* The lock, as far as it has a name: "the lock at app+0x4010", "a lock on the heap". */
+static const char *lock_words(struct arena *texts, const struct in_line *l)
+{
+	const struct idle_part *wait = &l->longest->longest;
+	const char *place;
+
+	if (!wait->object)
+		return "a lock of the program's own";
+	place = arena_take(texts, lock_place(l->worst->process, wait->object, wait->at_ns));
+	return strcmp(place, "heap") ? arena_printf(texts, "the program's own lock at %s", place)
+				     : "a lock of the program's own, on the heap,";
+}
+
+/* What follows is where they wait, in the program or in Python. */
+static const char *what(const struct analysis *a, struct arena *texts, const struct in_line *l,
+			bool placed)
+{
+	const struct idle_holder *holder = l->longest->holder;
+	const struct thread *thread = model_find_thread(&a->model, l->worst->process, holder->tid);
+	struct python_line line = python_line(l->longest->longest.stack);
+	const char *python = text_python(texts, &line);
+	enum idle_cause cause = main_cause(l);
+
+	return arena_printf(
+		texts,
+		"%s waited %s for %s while %s, which had it, was inside CUDA calls: %s for %s; %s "
+		"longest, %s%s%s",
+		text_count(texts, l->threads, "thread"), text_time(texts, l->ns),
+		lock_words(texts, l),
+		thread ? text_thread(texts, thread, SPY_DEVICE_NONE) : "another one",
+		idle_cause_texts[cause], text_time(texts, l->by_cause[cause]),
+		text_thread(texts, l->worst, SPY_DEVICE_NONE), text_time(texts, l->worst_ns),
+		python ? ", at " : placed ? ", " : "", python ?: "");
+}
+
+static const char *cure(enum idle_cause cause)
+{
+	if (cause == IDLE_CUDA_WAIT)
+		return detector_held_lock.fix;
+	return "Make the CUDA calls outside of the lock: take it for the data that it protects "
+	       "alone, "
+	       "or give each stream's data a lock of its own.";
+}
+
+/* Of GPUs that stood still meanwhile. */
+static void take(const struct analysis *a, struct finding *finding)
+{
+	struct idle_sum *sum;
+
+	idle_price_take(a, finding, finding->origin.process, 0);
+	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next)
+		if (sum->process == finding->origin.process && sum->ns && held_inside_ns(sum))
+			idle_price_take_part(a, finding, sum,
+					     (double)held_inside_ns(sum) / (double)sum->ns);
+}
+
+static void tell(const struct analysis *a, struct arena *texts, const struct in_line *l,
+		 struct finding **findings, size_t *n)
+{
+	struct finding *finding = detector_add(&detector_held_lock, findings, n);
+	const struct idle_part *held = &l->longest->holder->longest, *wait = &l->longest->longest;
+	bool placed = held->address && held->fn != NO_FUNCTION && wait->address &&
+		      !(wait->stack && wait->stack->n_python);
+
+	finding->origin.process = l->worst->process;
+	finding->origin.processes = 1;
+	finding->count = l->waits;
+	finding->cost.own_ns = finding->cost.gain_high_ns = l->ns;
+	finding->cost.gain_known = true;
+	finding->cost.threads = l->costs;
+	finding->place.function = text_function(a->set, held->fn);
+	finding->lookup.address = held->address;
+	finding->lookup.address_ns = held->at_ns;
+	if (placed) {
+		finding->lookup.waiters_address = wait->address;
+		finding->lookup.waiters_ns = wait->at_ns;
+	}
+	finding->what = what(a, texts, l, placed);
+	finding->fix = cure(main_cause(l));
+	take(a, finding);
+}
+
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
+		     size_t *n)
+{
+	struct in_line *processes = add_up(a);
+	size_t i;
+
+	for (i = 0; i < a->model.n_processes; i++)
+		if (processes[i].worst)
+			tell(a, texts, &processes[i], findings, n);
+	free(processes);
+}
+
+const struct detector detector_held_lock = {
+	.id = "held-lock",
+	.title = "a lock of the program's own is held over CUDA calls, and others stand in line",
+	.sees = "Waits between CUDA calls for a mutex of the program's own, from a tenth of a "
+		"thread's "
+		"working time and 10 ms on, as far as the thread that had it was inside CUDA calls "
+		"meanwhile. The place is the holder's call; what it did there, and where and for "
+		"how long others waited, is said.",
+	.blind =
+		"Locks that do not name their holder (conditions, semaphores, Python's own locks), "
+		"and threads that make no CUDA calls.",
+	.fix = "Release the lock before the wait for the GPU: take it for the data that it "
+	       "protects "
+	       "alone, and wait for an event of the work outside of it.",
+	.conclude = conclude,
+};
