@@ -562,12 +562,12 @@ static void work_alone(struct tw_trace *w, uint64_t records, uint64_t n, uint64_
 #define TIMER_AHEAD_NS 5000000000ull /* of each rank's GPU, times its number */
 
 static void join_communicator(struct tw_trace *w, uint64_t time, uint64_t n, uint64_t rank,
-			      uint64_t number)
+			      uint64_t number, uint64_t hash)
 {
 	struct spy_rec_nccl_comm comm = {.head = {time, SPY_EV_NCCL_COMM},
 					 .interface = 5,
 					 .comm = (uint32_t)number,
-					 .hash = 0xc0ffed + number,
+					 .hash = hash,
 					 .rank = (uint32_t)rank,
 					 .ranks = (uint32_t)n,
 					 .nodes = 1,
@@ -617,7 +617,7 @@ static void work_in_steps(struct tw_trace *w, uint64_t n, uint64_t i, uint64_t s
 	begin_thread(w, 1, (uint32_t)(1000 + i), time);
 	begin_thread(w, 2, (uint32_t)(100000 + i), time);
 	for (step = 1; step <= communicators; step++)
-		join_communicator(w, time + 500, n, i, step);
+		join_communicator(w, time + 500, n, i, step, 0xc0ffed + step);
 	time += 1000;
 	for (step = 0; step < steps; step++) {
 		uint64_t begin = 1001 + (step + 1) * STEP_NS;
@@ -647,6 +647,23 @@ static void work_together(struct tw_trace *w, uint64_t records, uint64_t n, uint
 static void shape_communicators(struct tw_trace *w, uint64_t records, uint64_t n)
 {
 	work_in_steps(w, 2, 0, records / SHORT_RECORDS, SHORT_RECORDS, n);
+}
+
+/* Each of N ranks of one communicator joins it, and submits an operation: all in one process, as no program does it. */
+static void shape_members(struct tw_trace *w, uint64_t records, uint64_t n)
+{
+	uint64_t time = 2000, i;
+
+	begin_thread(w, 1, 1000, 1000);
+	begin_thread(w, 2, 100000, 1000);
+	for (i = 0; i < n; i++)
+		join_communicator(w, time += 100, n, i, i + 1, 0xc0ffee);
+	for (i = 0; i < n; i++, time += 5000) {
+		launch(w, 1, &time);
+		all_reduce(w, time + 1000, time + 4000, i, 0, n);
+	}
+	if (records > 3 * n)
+		work(w, 1, &time, records - 3 * n);
 }
 
 /* The same, and hardly two launches are made at the same place. */
@@ -930,6 +947,7 @@ static const struct {
 	{"places", NULL, false, work_everywhere},
 	{"collectives", NULL, false, work_together},
 	{"communicators", shape_communicators, false, NULL},
+	{"members", shape_members, false, NULL},
 	{"gpu", shape_gpu, false, NULL},
 	{"nested", shape_nested, true, NULL},
 	{"shared", NULL, false, work_shared},

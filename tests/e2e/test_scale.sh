@@ -1,6 +1,6 @@
 #!/bin/bash
 # What a report costs does not depend on of how many things a trace's records tell: a hundred times as many threads,
-# streams, modules, notes or processes in as many records may not cost a hundred times as much. By CPU time, with room for a
+# streams, modules, notes, processes or ranks in as many records may not cost a hundred times as much. By CPU time, with room for a
 # machine that does much else: what is quadratic takes a hundred times as long, and is far beyond that. And memory: by
 # what each thing may take, and of traces that are nothing but new things.
 . "$(dirname "$0")/lib.sh"
@@ -38,6 +38,7 @@ scales locks 60000 100 40
 scales kernels 60000 200 16
 scales stacks 60000 200 16
 scales functions 40000 5 200
+scales members 400000 1000 200
 scales gpu 60000 100 16
 # A digest has the same size and takes the same memory however many collectives there were; and it waits for no other rank: a
 # communicator more is a few operations that are kept.
