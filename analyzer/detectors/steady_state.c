@@ -12,6 +12,10 @@
  * What is used again instead costs nothing after the first time; what else the cure names costs
  * what such calls do by the profile or the trace, and where that is unknown, perhaps all that is
  * gained. What other threads waited may go on to something else.
+ *
+ * A pool keeps what is freed, but by default only until the next synchronisation: then its memory is unmapped, and the next
+ * allocation maps it anew, in the kernel module. Where allocations from a pool go there all through the work, though about
+ * as much is freed as is allocated, that is what happens.
  */
 #include "table.h"
 #include "text/text.h"
@@ -19,6 +23,9 @@
 
 #define ROUNDS_LEAST 5
 #define TENTHS_LEAST 4
+
+/* In the kernel module. A pool that has what is asked for does not go there at all. */
+#define GROWTH_LEAST_NS 20000
 
 /* A cache that fills: a quarter as many calls give back at most. */
 #define KEPT_PART 4
@@ -28,6 +35,7 @@ enum variant {
 	PINNED_MEMORY,
 	MANAGED_MEMORY,
 	MAPPING,
+	POOL_GROWTH,
 	PEER_ACCESS,
 	CONTEXT,
 	STREAM,
@@ -52,6 +60,10 @@ static const struct {
 	{"mappings of memory", "Map once, or open another process's memory once, and keep it: each "
 			       "change goes through the "
 			       "kernel, for every GPU that has access."},
+	{"memory of a pool",
+	 "Let the pool keep what is freed: raise its cudaMemPoolAttrReleaseThreshold "
+	 "(cudaMemPoolSetAttribute), which is 0 by default, so that each synchronisation gives the "
+	 "memory back to the system."},
 	{"access between GPUs", "Enable it once for each two GPUs, before the work, and keep it: "
 				"all memory of the GPU is mapped anew."},
 	{"contexts", "Keep the context, which takes the start of a GPU to make: no "
@@ -65,12 +77,18 @@ static const struct {
 
 /* A free belongs to its allocation: it is told where it waits (hidden_sync.c) or for what it
  * allocated. Tally: calls that give back. */
-static bool variant_of_memory(const struct spy_rec_memory *memory, struct verdict *v)
+static bool variant_of_memory(const struct observed *o, struct verdict *v)
 {
+	const struct spy_rec_memory *memory = &o->record->raw->memory;
 	uint32_t *variant = &v->variant;
 
-	if (memory->pool || memory_is_nothing(memory))
+	if (memory_is_nothing(memory))
 		return false;
+	if (memory->pool) {
+		*variant = POOL_GROWTH;
+		v->cost_ns = completed_ns(o->call, BUCKET_IOCTL);
+		return memory->op == SPY_MEMOP_ALLOC && v->cost_ns >= GROWTH_LEAST_NS;
+	}
 	switch (memory->op) {
 	case SPY_MEMOP_FREE:
 	case SPY_MEMOP_UNREGISTER:
@@ -99,7 +117,7 @@ static bool variant_of(const struct observed *o, struct verdict *v)
 	uint32_t *variant = &v->variant;
 
 	if (o->record->raw->other.event == SPY_EV_MEMORY)
-		return variant_of_memory(&o->record->raw->memory, v);
+		return variant_of_memory(o, v);
 	switch (o->accounts->model->set->functions.all[o->record->fn].does) {
 	case FUNCTION_OPENS_MAPPING:
 		*variant = MAPPING;
@@ -284,6 +302,44 @@ static bool only_gives_back(const struct analysis *a, const struct site *site)
 	return again < ROUNDS_LEAST - 1;
 }
 
+/* What a process does with its pools: allocations and frees in the order of streams, and for how long its synchronisations
+ * were in the kernel module, where what a pool does not keep is given back. */
+struct pool_use {
+	uint64_t allocations, frees, giving_back_ns;
+};
+
+static void see_function(struct pool_use *use, const struct function *f,
+			 const struct account *account)
+{
+	switch (f->contract) {
+	case SPY_CONTRACT_ALLOC_POOL:
+		use->allocations += account->calls;
+		break;
+	case SPY_CONTRACT_STREAM:
+	case SPY_CONTRACT_EVENT:
+	case SPY_CONTRACT_DEVICE:
+		use->giving_back_ns += account->bucket_ns[BUCKET_IOCTL];
+		break;
+	default:
+		use->frees += strstr(f->name, "FreeAsync") ? account->calls : 0;
+	}
+}
+
+static struct pool_use pool_use_of(const struct analysis *a, const struct process *process)
+{
+	struct pool_use use = {0};
+	size_t i, k;
+
+	for (i = 0; i < a->accounts.n_thread_accounts; i++) {
+		const struct thread_account *c = a->accounts.thread_accounts[i];
+
+		for (k = 0; c && c->thread->process == process && k < c->functions.n; k++)
+			see_function(&use, &a->set->functions.all[c->functions.fns[k]],
+				     &c->functions.all[k]);
+	}
+	return use;
+}
+
 /* One of its calls stays, in each process. */
 static void gain_but_first(const struct site *site, uint32_t processes, struct cost *cost)
 {
@@ -294,6 +350,30 @@ static void gain_but_first(const struct site *site, uint32_t processes, struct c
 	cost->gain_high_ns = most_ns + cost->others_ns;
 }
 
+/* A pool that grows because more is allocated than freed has to. */
+static const char *keep_pool(const struct analysis *a, const struct site *site,
+			     struct finding *finding, struct arena *texts)
+{
+	struct pool_use use = pool_use_of(a, finding->origin.process);
+	const char *back = "";
+
+	if (use.frees < use.allocations - use.allocations / KEPT_PART || dies_down(a, site))
+		return NULL;
+	if (use.giving_back_ns)
+		back = arena_printf(
+			texts, "; synchronisations, where it gives memory back, were there for %s",
+			text_time(texts, use.giving_back_ns));
+	finding->fix = variants[POOL_GROWTH].fix;
+	gain_but_first(site, finding->origin.processes, &finding->cost);
+	finding->cost.own_ns += use.giving_back_ns;
+	finding->cost.gain_high_ns += use.giving_back_ns;
+	return arena_printf(texts,
+			    "%s from a pool mapped memory anew in the kernel module, for %s, while "
+			    "the program works, though as much is freed as is allocated%s",
+			    text_count(texts, site->count, "allocation"),
+			    text_time(texts, site->cost.own_ns), back);
+}
+
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
@@ -302,6 +382,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 	if (site->rounds.count < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
 		return NULL;
+	if (finding->variant == POOL_GROWTH)
+		return keep_pool(a, site, finding, texts);
 	/* Most of the time, but not of the work: what is loaded then is kept, or thrown away at the
 	 * end. */
 	loading = site_tenths(a, site) < TENTHS_LEAST;
@@ -344,14 +426,16 @@ const struct detector detector_steady_state = {
 		"fills, is a note.",
 	.blind = "Whether what is made could be used again: sizes may differ. What a pool would "
 		 "cost instead, unless `cudaspy calibrate` has measured that or the trace has such "
-		 "calls. Allocations from pools (cudaMallocAsync) are no case.",
+		 "calls. Allocations from pools (cudaMallocAsync) are a case only where the pool "
+		 "goes to "
+		 "the kernel module for them all through the work, though as much is freed.",
 	.fix = "Make it once, before the work.",
 	.absorbs = &detector_hidden_sync,
-	.always = DETECTOR_CONTRACT(ALLOC) | DETECTOR_CONTRACT(PIN) | DETECTOR_CONTRACT(FREE) |
+	.always = DETECTOR_CONTRACT(ALLOC) | DETECTOR_CONTRACT(ALLOC_POOL) |
+		  DETECTOR_CONTRACT(PIN) | DETECTOR_CONTRACT(FREE) |
 		  DETECTOR_CONTRACT(GRAPH_BUILD) | DETECTOR_CONTRACT(HOST) |
 		  DETECTOR_CONTRACT(INIT),
-	.when_long = DETECTOR_CONTRACT(ALLOC_POOL) | DETECTOR_CONTRACT(SUBMIT) |
-		     DETECTOR_CONTRACT(LAZY_LOAD),
+	.when_long = DETECTOR_CONTRACT(SUBMIT) | DETECTOR_CONTRACT(LAZY_LOAD),
 	.judge = judge,
 	.keep = keep,
 	.fix_of_library = fix_of_library,

@@ -416,8 +416,10 @@ static void test_peer_access(void **state)
 	assert_int_equal(json_array_size(s->findings), 2);
 	says(found_of(s, "steady-state", "cudaDeviceEnablePeerAccess"),
 	     "99 calls about access between GPUs");
+	/* What is opened once for each two GPUs is kept; that their GPU stands still meanwhile is another finding's. */
 	tell_access(s, false);
-	nothing(s);
+	assert_int_equal(json_array_size(s->findings), 1);
+	assert_non_null(found(s, "starved-by-calls"));
 }
 
 /* Pinned memory for some of the first rounds, freed at the end; or in each, and freed two rounds later. */
@@ -877,6 +879,56 @@ static void test_gain(void **state)
 	assert_int_equal(number(finding, "gain_low_ns"), 0); /* an update, perhaps */
 }
 
+/* Allocations from a pool, all through the work; so many of a hundred go to the kernel module. */
+static json_t *tell_pool(struct story *s, int from, int to, bool frees)
+{
+	int i;
+
+	begin_with(s, "probes=1");
+	for (i = 0; i < 100; i++) {
+		bool grows = i >= from && i < to;
+
+		if (grows) {
+			s->ns += 210000;
+			fprintf(s->log,
+				"%lluns wait kind=ioctl fn=cudaMallocAsync duration=200us "
+				"object=0x21 "
+				"device=0\n",
+				(unsigned long long)s->ns);
+		}
+		call(s, 0, grows ? 205000 : 2000,
+		     "memory cudaMallocAsync op=alloc kind=device pool=1 address=0x2000 "
+		     "bytes=1048576 stream=8 caller=0x30");
+		launch(s, 1000, 4000);
+		if (frees)
+			call(s, 500, 2000,
+			     "memory cudaFreeAsync op=free kind=device pool=1 address=0x2000 "
+			     "bytes=0 "
+			     "stream=8 caller=0x32");
+		wait_for_stream(s, 300000, 0x20);
+	}
+	conclude(s);
+	return found(s, "steady-state");
+}
+
+/* A pool that gives its memory back at each synchronisation; one that does so no more once it is there; one that grows,
+ * for nothing is freed; and one that has all it needs. */
+static void test_pool_gives_back(void **state)
+{
+	struct story *s = *state;
+	json_t *finding = tell_pool(s, 0, 100, true);
+
+	assert_non_null(finding);
+	says(finding, "from a pool mapped memory anew in the kernel module");
+	assert_in_range(number(finding, "cost_ns"), 98 * 200000, 100 * 200000);
+	assert_non_null(strstr(json_string_value(json_object_get(finding, "fix")),
+			       "cudaMemPoolAttrReleaseThreshold"));
+	assert_true(rs_is(finding, "severity", "problem"));
+	assert_null(tell_pool(s, 0, 20, true));
+	assert_null(tell_pool(s, 0, 100, false));
+	assert_null(tell_pool(s, 0, 0, true));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -891,6 +943,7 @@ int main(void)
 		STORY_TEST(test_threads_that_end),
 		STORY_TEST(test_mappings),
 		STORY_TEST(test_contexts),
+		STORY_TEST(test_pool_gives_back),
 		STORY_TEST(test_slow_set_device),
 		STORY_TEST(test_starts),
 		STORY_TEST(test_same_number),
