@@ -65,11 +65,19 @@ static uint64_t handed_over(const struct ranks *ranks, const struct record *reco
 	return d->handed_over + d->others;
 }
 
+/* How often recording has been dormant until now. Those who compare ranks may not look for themselves: the process's records
+ * may be read on meanwhile. */
+static uint64_t holes_of(const struct process *process)
+{
+	return process->n_dormant_times + process->dormant;
+}
+
 /* What the lane has known since its operation before goes to this one. */
 static void take_lane(struct rank_op *op, struct rank_lane *lane,
 		      const struct completed_call *launch, uint64_t handed)
 {
-	op->first = !lane->submitted_ns;
+	op->first = !lane->submitted_ns || lane->holes != op->holes;
+	lane->holes = op->holes;
 	op->gpu_operations = handed - min_u64(lane->handed_over, handed);
 	lane->handed_over = handed;
 	lane->submitted_ns = op->submit_begin_ns;
@@ -88,6 +96,7 @@ static struct rank_op *op_new(struct ranks *ranks, const struct record *record,
 
 	op->launched = launch != NULL;
 	op->first = true;
+	op->holes = holes_of(record->thread->process);
 	op->submit_begin_ns = launch ? launch->begin_ns : record->ns;
 	op->submit_end_ns = launch ? launch->end_ns : record->ns;
 	op->n_parts = n_parts;

@@ -326,6 +326,7 @@ static bool take_submitted(struct ranks *ranks, const struct rank_submitted_news
 		       op->gpu_operations <= 1;
 	if (!rank_func_is_between_two(raw->func)) {
 		op->ordinal = member->ordinal++;
+		op->skips = member->next_seq[raw->func] && raw->seq > member->next_seq[raw->func];
 		member->next_seq[raw->func] = max_u64(member->next_seq[raw->func], raw->seq + 1);
 		member->seq_ns[raw->func] = seen.ns;
 		rank_order_see(ranks, instance, &seen);

@@ -17,7 +17,7 @@
 /* Windows begin and end for a thread when it looks, which it does every 2 ms and at calls. */
 #define WINDOW_MARGIN_NS (10 * (uint64_t)1000000)
 
-/* Was recording of the process dormant in that time, as far as is known now? */
+/* Was recording of the process dormant in that time? After the last record. */
 static bool was_dormant(const struct process *process, uint64_t begin_ns, uint64_t end_ns)
 {
 	begin_ns -= min_u64(begin_ns, WINDOW_MARGIN_NS);
@@ -164,9 +164,8 @@ static void compare_counts(struct ranks *ranks, const struct rank_member *member
 	const struct rank_op *has = more > own ? first : op, *lacks = more > own ? op : first;
 	struct rank_op_seen odd;
 
-	if (more == own || member->comm->n_odd++ >= ODD_MOST ||
-	    was_dormant(first->member->process, last->ns[0], first->submit_end_ns) ||
-	    was_dormant(member->process, last->ns[1], op->submit_end_ns) ||
+	if (more == own || first->holes != last->first_holes || op->holes != last->holes ||
+	    member->comm->n_odd++ >= ODD_MOST ||
 	    !find_odd(has->member, lacks->member, last->ns[has == op], has, &odd))
 		return;
 	disagree(ranks, member->comm,
@@ -198,6 +197,8 @@ static void compare(struct ranks *ranks, struct rank_member *member, const struc
 	*last = (struct rank_pair){.known = true,
 				   .first_ordinal = first->ordinal,
 				   .ordinal = op->ordinal,
+				   .first_holes = first->holes,
+				   .holes = op->holes,
 				   .ns = {first->submit_begin_ns, op->submit_begin_ns},
 				   .seen = {seen_of(first), seen_of(op)}};
 }

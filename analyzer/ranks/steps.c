@@ -22,11 +22,13 @@ struct op_log {
 	bool added; /* what it adds to its step is known */
 	struct rank_step_part part;
 	uint64_t step;
+	bool hole; /* operations may be missing before it */
 };
 
 struct open_step {
 	struct rank_step sum;
 	bool begun;
+	bool unknown; /* where it begins or ends: recording was dormant meanwhile */
 	uint64_t first_ns; /* first arrival, by the reference's GPU timer */
 	struct {
 		const struct rank *rank;
@@ -40,6 +42,7 @@ struct open_step {
 struct rank_steps_work {
 	const struct process *reference;
 	uint64_t not_seen; /* operations of others since its last one */
+	uint64_t holes; /* in its record, by its last one */
 	struct op_log *log; /* LOG_MOST */
 	uint32_t n_log, round; /* round: how often it began anew */
 	bool decided;
@@ -81,13 +84,14 @@ static struct rank_level level_of(struct ranks *ranks, const struct rank_level *
 }
 
 static void add_log(struct ranks *ranks, struct rank_steps_work *s, struct rank_op *op,
-		    const struct rank_submitted_news *news)
+		    const struct rank_submitted_news *news, bool hole)
 {
 	struct op_log *log = &s->log[s->n_log++];
 	uint32_t i;
 
 	*log = (struct op_log){.signature = signature_of(op->instance),
-			       .submitted_ns = op->submit_begin_ns};
+			       .submitted_ns = op->submit_begin_ns,
+			       .hole = hole};
 	for (i = 0; i < RANK_LEVELS; i++)
 		log->levels[i] = level_of(ranks, &news->levels[i]);
 	op->instance->log_at = s->n_log;
@@ -321,7 +325,8 @@ static void retire(struct ranks *ranks, struct rank_steps_work *s)
 	struct open_step *step = open_at(s, number), *next = open_at(s, number + 1);
 	struct rank_steps *steps = &ranks->steps;
 
-	if (step->begun && next->begun && number < s->step && next->first_ns > step->first_ns) {
+	if (step->begun && next->begun && !step->unknown && number < s->step &&
+	    next->first_ns > step->first_ns) {
 		step->sum.ns = next->first_ns - step->first_ns;
 		find_last(step);
 		steps->count++;
@@ -382,6 +387,26 @@ static void make_room(struct ranks *ranks, struct rank_steps_work *s, uint64_t n
 		retire(ranks, s);
 }
 
+static void lose_step(struct rank_steps_work *s, uint64_t number)
+{
+	if (number > s->retired && number < s->retired + OPEN_MOST)
+		open_at(s, number)->unknown = true;
+}
+
+/* The step of the reference's next operation; 0: none yet. The end of one and the begin of another may be missing. */
+static uint64_t next_step(struct ranks *ranks, struct rank_steps_work *s, uint64_t signature,
+			  struct rank_level level, bool hole)
+{
+	uint64_t before = s->step, number = step_by(s, signature, level);
+
+	make_room(ranks, s, number);
+	if (hole) {
+		lose_step(s, before);
+		lose_step(s, s->step);
+	}
+	return number;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /* The operations that are kept get their steps. */
@@ -392,8 +417,7 @@ static void replay(struct ranks *ranks, struct rank_steps_work *s)
 	for (i = 0; i < s->n_log; i++) {
 		struct op_log *log = &s->log[i];
 
-		log->step = step_by(s, log->signature, log->levels[s->level]);
-		make_room(ranks, s, log->step);
+		log->step = next_step(ranks, s, log->signature, log->levels[s->level], log->hole);
 		if (log->step && log->added)
 			add_to_step(s, log->step, &log->part);
 	}
@@ -430,6 +454,7 @@ static bool is_reference(struct ranks *ranks, struct rank_steps_work *s,
 void rank_steps_see(struct ranks *ranks, struct rank_op *op, const struct rank_submitted_news *news)
 {
 	struct rank_steps_work *s = ranks->work->steps;
+	bool hole;
 
 	if (!s) {
 		s = ranks->work->steps = xcalloc(1, sizeof(*s));
@@ -439,13 +464,14 @@ void rank_steps_see(struct ranks *ranks, struct rank_op *op, const struct rank_s
 	if (!is_reference(ranks, s, news->head.process))
 		return;
 	op->reference = true;
+	hole = op->holes != s->holes || op->skips;
+	s->holes = op->holes;
 	if (s->decided) {
-		op->instance->step = step_by(s, signature_of(op->instance),
-					     level_of(ranks, &news->levels[s->level]));
-		make_room(ranks, s, op->instance->step);
+		op->instance->step = next_step(ranks, s, signature_of(op->instance),
+					       level_of(ranks, &news->levels[s->level]), hole);
 		return;
 	}
-	add_log(ranks, s, op, news);
+	add_log(ranks, s, op, news, hole);
 	if (s->n_log == LOG_MOST)
 		decide(ranks, s);
 }

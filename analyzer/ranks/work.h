@@ -64,6 +64,7 @@ struct rank_lane {
 	uint64_t divided_ns; /* its time is divided until then */
 	uint64_t divided_calls; /* and so many of its calls had returned */
 	uint64_t submitted_ns; /* begin of the launch of its last operation; 0: none yet */
+	uint64_t holes; /* in the process's record by then */
 	uint64_t handed_over; /* operations of its GPU by then */
 	/* The calls that submitted its last operations; NULL: GPU times are not recorded. A ring. */
 	struct rank_launch {
@@ -132,6 +133,7 @@ struct rank_lag {
 struct rank_pair {
 	bool known;
 	uint64_t first_ordinal, ordinal;
+	uint64_t first_holes, holes;
 	uint64_t ns[2]; /* submitted; trace time */
 	struct rank_op_seen seen[2];
 };
@@ -187,13 +189,15 @@ struct rank_op {
 	int64_t arrival_ns, left_ns; /* by the reference's timer: begin and end */
 	uint64_t wait_ns; /* of it, until the last one came */
 	uint64_t gpu_operations; /* handed over since the lane's operation before */
+	uint64_t holes; /* times in which its process's recording was dormant, until then */
 	struct rank_site_sum *site;
 	bool followed; /* when it ran was to be told */
 	bool expected; /* a record is to say when it ran */
 	bool ran; /* it is there */
 	bool by_host_times;
 	bool launched; /* the launch is known; else its times are those of the record */
-	bool first; /* its lane's first one, or of no lane: what the thread did before is not known */
+	bool first; /* its lane's first one or first behind a hole, or of no lane: what the thread did before is not known */
+	bool skips; /* its member's operation before it, by NCCL's numbers, is not there */
 	bool in_a_row; /* nothing else was handed over since an operation like this */
 	bool aligned;
 	bool reference; /* of the rank by which steps are counted */

@@ -1007,6 +1007,41 @@ static void test_order_where_something_is_missing(void **state)
 	}
 }
 
+/* Every tenth step is not recorded, by a cost window or because it was lost: the one before it is not slow, its end is unknown. */
+static void test_steps_that_are_missing(void **state)
+{
+	struct job *job = *state;
+	const struct rank_steps *steps = &job->a.ranks.steps;
+	unsigned int i, k, n, window;
+
+	for (window = 0; window < 2; window++) {
+		begin(job, 2);
+		for (i = 0; i < STEPS; i++) {
+			for (k = 0; i % 10 == 5 && k < 2; k++) {
+				if (window)
+					counts_only(job, k, false);
+				computes(&job->told[k], 2 * MS);
+			}
+			if (i % 10 == 5) {
+				job->seq += 4;
+				continue;
+			}
+			for (n = 0; n < 4; n++) {
+				for (k = 0; k < 2; k++) {
+					computes(&job->told[k], n ? 100 * US : MS);
+					launch(&job->told[k], 100 * US);
+				}
+				collective_of(job, "AllReduce", 1000 + n, UINT32_MAX);
+			}
+		}
+		conclude(job);
+		assert_int_equal(steps->by, RANK_STEPS_PATTERN);
+		assert_int_equal(steps->operations, 4);
+		assert_in_range(steps->count, STEPS / 10 * 7, STEPS / 10 * 9);
+		assert_int_equal(steps->slow_count, 0);
+	}
+}
+
 /* Behind what is missing, another size and another order are still found. */
 static void test_disagreement_behind_a_hole(void **state)
 {
@@ -1359,6 +1394,7 @@ int main(void)
 		RANKS_TEST(test_started_again),
 		RANKS_TEST(test_missing),
 		RANKS_TEST(test_missing_at_the_end),
+		RANKS_TEST(test_steps_that_are_missing),
 		RANKS_TEST(test_order_where_something_is_missing),
 		RANKS_TEST(test_disagreement_behind_a_hole),
 		RANKS_TEST(test_order),
