@@ -326,7 +326,8 @@ static bool take_submitted(struct ranks *ranks, const struct rank_submitted_news
 		       op->gpu_operations <= 1;
 	if (!rank_func_is_between_two(raw->func)) {
 		op->ordinal = member->ordinal++;
-		op->skips = member->next_seq[raw->func] && raw->seq > member->next_seq[raw->func];
+		member->rank->skips +=
+			member->next_seq[raw->func] && raw->seq > member->next_seq[raw->func];
 		member->next_seq[raw->func] = max_u64(member->next_seq[raw->func], raw->seq + 1);
 		member->seq_ns[raw->func] = seen.ns;
 		rank_order_see(ranks, instance, &seen);
@@ -336,6 +337,7 @@ static bool take_submitted(struct ranks *ranks, const struct rank_submitted_news
 			max_u64(member->longest_ns, seen.ns - min_u64(member->last.ns, seen.ns));
 	member->last = seen;
 	member->has_last = true;
+	op->holes += member->rank->skips;
 	rank_steps_see(ranks, op, news);
 	op->followed = raw->flags & SPY_COLLECTIVE_RUN_FOLLOWS;
 	if (op->followed) {

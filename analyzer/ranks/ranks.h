@@ -43,6 +43,7 @@ struct rank {
 		*process; /* the one that submitted its last operation; else its last one */
 	uint8_t device; /* of its last communicator, as that process numbers it; SPY_DEVICE_NONE */
 	uint64_t operations; /* that it submitted */
+	uint64_t skips; /* times that NCCL's numbers leave out operations: they are not recorded */
 	uint64_t timed; /* of these, those that were matched, aligned and are in the sums below */
 	uint64_t first_ns, last_ns; /* when it submitted its first and last one; trace time */
 	uint64_t in_collectives_ns; /* its kernels of these, one at a time */

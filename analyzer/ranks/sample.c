@@ -87,9 +87,11 @@ static uint64_t bytes_of(const struct rank_instance *instance)
 	return instance->count < NUMBER_MOST / 256 ? instance->count * instance->bytes_each : 0;
 }
 
-static uint64_t period_of(struct rank_samples *s, const struct rank_instance *instance,
-			  uint64_t end_ns)
+/* Since the one of its kind before: unknown where that may be missing. */
+static uint64_t period_of(struct rank_samples *s, const struct rank_op *op)
 {
+	const struct rank_instance *instance = op->instance;
+	struct rank_kind *kind;
 	uint64_t comm = instance->comm->key.hash, bytes = bytes_of(instance), period_ns;
 	size_t i = 0;
 
@@ -98,8 +100,11 @@ static uint64_t period_of(struct rank_samples *s, const struct rank_instance *in
 		i++;
 	if (i == RANK_KINDS_MOST)
 		return 0;
-	period_ns = i < s->n_kinds && end_ns > s->kinds[i].end_ns ? end_ns - s->kinds[i].end_ns : 0;
-	s->kinds[i] = (struct rank_kind){comm, bytes, end_ns, instance->func};
+	kind = &s->kinds[i];
+	period_ns = i < s->n_kinds && op->end_ns > kind->end_ns && op->holes == kind->holes
+			    ? op->end_ns - kind->end_ns
+			    : 0;
+	*kind = (struct rank_kind){comm, bytes, op->end_ns, op->holes, instance->func};
 	if (i == s->n_kinds)
 		s->n_kinds++;
 	return period_ns;
@@ -256,7 +261,7 @@ static void see_op(const struct ranks *ranks, struct rank_op *op, uint64_t key)
 
 	if (!rank->samples)
 		rank->samples = xcalloc(1, sizeof(*rank->samples));
-	period_ns = period_of(rank->samples, op->instance, op->end_ns);
+	period_ns = period_of(rank->samples, op);
 	if (member->sampled_end_ns && op->begin_ns > member->sampled_end_ns)
 		gap_ns = op->begin_ns - member->sampled_end_ns;
 	member->sampled_end_ns = op->end_ns;

@@ -56,7 +56,7 @@ struct rank_samples {
 	struct rank_comm_sum *comms;
 	size_t n_comms;
 	struct rank_kind {
-		uint64_t comm, bytes, end_ns;
+		uint64_t comm, bytes, end_ns, holes;
 		uint8_t func;
 	} kinds[RANK_KINDS_MOST];
 	size_t n_kinds;

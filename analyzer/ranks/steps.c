@@ -464,7 +464,7 @@ void rank_steps_see(struct ranks *ranks, struct rank_op *op, const struct rank_s
 	if (!is_reference(ranks, s, news->head.process))
 		return;
 	op->reference = true;
-	hole = op->holes != s->holes || op->skips;
+	hole = op->holes != s->holes;
 	s->holes = op->holes;
 	if (s->decided) {
 		op->instance->step = next_step(ranks, s, signature_of(op->instance),

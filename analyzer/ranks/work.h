@@ -189,7 +189,8 @@ struct rank_op {
 	int64_t arrival_ns, left_ns; /* by the reference's timer: begin and end */
 	uint64_t wait_ns; /* of it, until the last one came */
 	uint64_t gpu_operations; /* handed over since the lane's operation before */
-	uint64_t holes; /* times in which its process's recording was dormant, until then */
+	uint64_t
+		holes; /* until then: its process's recording was dormant, or numbers of its rank's operations are missing */
 	struct rank_site_sum *site;
 	bool followed; /* when it ran was to be told */
 	bool expected; /* a record is to say when it ran */
@@ -197,7 +198,6 @@ struct rank_op {
 	bool by_host_times;
 	bool launched; /* the launch is known; else its times are those of the record */
 	bool first; /* its lane's first one or first behind a hole, or of no lane: what the thread did before is not known */
-	bool skips; /* its member's operation before it, by NCCL's numbers, is not there */
 	bool in_a_row; /* nothing else was handed over since an operation like this */
 	bool aligned;
 	bool reference; /* of the rank by which steps are counted */
