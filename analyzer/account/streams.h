@@ -6,6 +6,7 @@
 #ifndef CUDASPY_STREAMS_H
 #define CUDASPY_STREAMS_H
 
+#include "shared_streams.h"
 #include "work.h"
 
 struct event_key {
@@ -103,6 +104,8 @@ static inline void stream_hand_over(struct device_streams *d, struct gpu_stream 
 				    const struct thread *by, uint64_t ns, bool host_visible)
 {
 	d->handed_ns = ns;
+	if (unlikely(stream->by != by))
+		stream_changes_hands(stream, by, ns);
 	stream->submitted++;
 	stream->by = by;
 	stream->handed_ns = ns;

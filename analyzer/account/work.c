@@ -22,7 +22,11 @@ void work_init(struct gpu_work *w, const struct model *model)
 
 void work_release(struct gpu_work *w)
 {
+	size_t i;
+
 	streams_release(w);
+	for (i = 0; i < WORK_DEVICES * w->n_processes; i++)
+		stream_sharing_free(w->devices[i].shared);
 	free(w->devices);
 	free(w->legacy);
 	free(w->submissions);
@@ -280,6 +284,8 @@ static void drain(struct gpu_work *w, struct gpu_stream **last, const struct rec
 	switch (waits->what) {
 	case GPU_WAIT_STREAM:
 		stream = streams_of_call(w, last, record, false);
+		if (stream && stream->sharing)
+			stream_is_awaited(stream, record);
 		if (stream && stream->key.stream == STREAM_LEGACY)
 			streams_drain(w, record, false);
 		else if (stream)

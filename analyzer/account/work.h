@@ -61,6 +61,8 @@ struct gpu_stream {
 	struct capture capture; /* in which it takes part, as long as that lasts */
 	uint64_t begun; /* number of the one that has begun in it; 0: none, or it has ended */
 	struct stream_behind behind[STREAM_BEHIND]; /* its last wait for each of some others */
+	struct stream_sharing
+		*sharing; /* by threads (shared_streams.h); NULL: it has never changed hands */
 	UT_hash_handle hh;
 };
 
@@ -111,6 +113,7 @@ struct device_streams {
 	struct gpu_stream *busy, *busy_non_blocking, *drained;
 	struct gpu_stream *waited; /* those that were ever drained, the last one first */
 	struct gpu_stream *host_visible; /* those with host-visible work, the last one first */
+	struct stream_sharing *shared; /* streams that several threads have handed work to; owned */
 };
 
 #define WORK_DEVICES 256

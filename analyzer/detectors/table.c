@@ -28,6 +28,7 @@ const struct detector *const detector_table[] = {
 	&detector_mps_share,
 	&detector_oversubscribed_host,
 	&detector_legacy_stream,
+	&detector_shared_stream,
 	&detector_staged_peer_copy,
 	&detector_launch_blocking,
 	&detector_collective_order,

@@ -16,9 +16,9 @@ extern const struct detector detector_capture_break, detector_ignored_error, det
 extern const struct detector detector_cross_device_stall, detector_same_device_stall,
 	detector_lock_starvation, detector_time_slicing, detector_mps_users, detector_mps_share,
 	detector_oversubscribed_host, detector_legacy_stream, detector_staged_peer_copy,
-	detector_launch_blocking, detector_starved_by_loader, detector_gil_contention,
-	detector_held_lock, detector_launch_bound, detector_starved_by_host,
-	detector_starved_by_calls, detector_stalled_on_device;
+	detector_shared_stream, detector_launch_blocking, detector_starved_by_loader,
+	detector_gil_contention, detector_held_lock, detector_launch_bound,
+	detector_starved_by_host, detector_starved_by_calls, detector_stalled_on_device;
 
 /* Of jobs of several ranks. */
 extern const struct detector detector_straggler_rank, detector_slow_gpu, detector_uneven_work,

@@ -41,7 +41,7 @@ static void join_thread_accounts(struct parts *p, struct part *part)
 
 /* ---- processes -------------------------------------------------------------------------------- */
 
-static void join_work(struct gpu_work *whole, const struct gpu_work *w, uint32_t process)
+static void join_work(struct gpu_work *whole, struct gpu_work *w, uint32_t process)
 {
 	uint32_t device;
 
@@ -49,6 +49,7 @@ static void join_work(struct gpu_work *whole, const struct gpu_work *w, uint32_t
 		size_t at = work_index(w, process, device);
 
 		whole->devices[at] = w->devices[at];
+		w->devices[at].shared = NULL; /* is the whole's now */
 		whole->legacy[at] = w->legacy[at];
 	}
 	whole->n_devices = (uint32_t)max_u64(whole->n_devices, w->n_devices);

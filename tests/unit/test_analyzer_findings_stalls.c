@@ -565,6 +565,61 @@ static void test_held_lock(void **state)
 	silent(log.text, "held-lock");
 }
 
+/* ---- streams that threads share ----------------------------------------------------------------- */
+
+/* Two threads hand over five launches each and wait for 10 ms: in the same stream or not, half of the time at the same time or
+ * one after the other. */
+static void sharing(struct log *log, const char *second, bool beside)
+{
+	unsigned int thread, i, k;
+
+	log->used = 0;
+	add(log, "trace app.100 pid=100 program=\"app\" probes=1\n");
+	for (thread = 0; thread < 2; thread++) {
+		const char *stream = thread ? second : "0x10";
+
+		add(log, "slot %u tid=%u\n1us thread tid=%u name=\"app\"\n", thread + 1,
+		    101 + thread, 101 + thread);
+		for (i = 1; i <= 30; i++) {
+			unsigned int at = 20200 * i + thread * (beside ? 5000 : 10100);
+
+			at = beside ? at / 2 + (thread ? 2500 : 0) : at;
+			for (k = 0; k < 5; k++)
+				add(log,
+				    "%uus launch cudaLaunchKernel duration=2us device=0 stream=%s "
+				    "caller=0x50\n",
+				    at + 4 * k, stream);
+			add(log,
+			    "%uus op cudaStreamSynchronize duration=10000us device=0 stream=%s "
+			    "caller=0x60\n",
+			    at + 10030, stream);
+		}
+	}
+}
+
+static void test_shared_stream(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	sharing(&log, "0x10", true);
+	root = report_on(log.text);
+	finding = find(root, "shared-stream");
+	assert_non_null(finding);
+	says(finding, "what", "2 threads hand their work to one stream of GPU 0");
+	assert_in_range(number(finding, "cost_ns"), 270 * MS, 310 * MS);
+	says(finding, "function", "cudaStreamSynchronize");
+	says(finding, "fix", "Give each thread a stream of its own");
+	says(finding, "severity", "problem");
+	json_decref(root);
+
+	sharing(&log, "0x20", true);
+	silent(log.text, "shared-stream");
+	sharing(&log, "0x10", false); /* they take turns */
+	silent(log.text, "shared-stream");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -583,6 +638,7 @@ int main(void)
 		cmocka_unit_test(test_starved_by_a_long_call),
 		cmocka_unit_test(test_starving_without_cpu),
 		cmocka_unit_test(test_held_lock),
+		cmocka_unit_test(test_shared_stream),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,118 @@
+/*
+ * analyzer/account/shared_streams.c: who waits for whose work in streams that several threads use. Called by work.c.
+ */
+#include <stdlib.h>
+#include <utlist.h>
+#include "shared_streams.h"
+#include "streams.h"
+
+void stream_changes_hands(struct gpu_stream *stream, const struct thread *by, uint64_t ns)
+{
+	struct stream_sharing *s = stream->sharing;
+
+	if (!stream->by) /* its first work */
+		return;
+	if (!s) {
+		s = stream->sharing = xcalloc(1, sizeof(*s));
+		s->handle = stream->key.stream;
+		LL_PREPEND(stream->beside->shared, s);
+		s->turns[s->n_turns++] = (struct stream_turn){.by = stream->by};
+	}
+	s->turns[s->n_turns++ % STREAM_TURNS] =
+		(struct stream_turn){.by = by, .from = stream->submitted, .ns = ns};
+}
+
+/* What was handed over before is done: the begin of the last wait that had ended by then. */
+static uint64_t done_until(const struct stream_sharing *s, uint64_t ns)
+{
+	uint64_t i, until_ns = 0;
+
+	for (i = 0; i < STREAM_WAITS && i < s->n_waits; i++)
+		if (s->waits[i].end_ns <= ns)
+			until_ns = max_u64(until_ns, s->waits[i].begin_ns);
+	return until_ns;
+}
+
+/* Did another thread wait for the stream at the same time? Threads that take turns, of which one waits for the other to hand
+ * it the stream, are no strangers to its work. */
+static bool waits_beside(const struct stream_sharing *s, const struct thread *thread,
+			 uint64_t begin_ns)
+{
+	uint64_t i;
+
+	for (i = 0; i < STREAM_WAITS && i < s->n_waits; i++)
+		if (s->waits[i].by != thread && s->waits[i].end_ns > begin_ns)
+			return true;
+	return false;
+}
+
+/* Of the operations handed over in the turns of that time, the others' part. */
+static double others_part(const struct stream_sharing *s, const struct gpu_stream *stream,
+			  const struct thread *thread, uint64_t since_ns, uint64_t begin_ns)
+{
+	uint64_t i, end = stream->submitted, end_ns = UINT64_MAX, own = 0, others = 0;
+
+	for (i = 1; i <= STREAM_TURNS && i <= s->n_turns && end_ns > since_ns; i++) {
+		const struct stream_turn *turn = &s->turns[(s->n_turns - i) % STREAM_TURNS];
+
+		/* What the thread itself had begun to hand over before it waited last is done. */
+		if (turn->ns < begin_ns && (turn->by != thread || turn->ns >= since_ns))
+			*(turn->by == thread ? &own : &others) += end - turn->from;
+		end = turn->from;
+		end_ns = turn->ns;
+	}
+	return own + others ? (double)others / (double)(own + others) : 0;
+}
+
+static struct stream_sharer *sharer_of(struct stream_sharing *s, const struct thread *thread)
+{
+	struct stream_sharer *sharer;
+
+	for (sharer = s->sharers; sharer < s->sharers + STREAM_SHARERS; sharer++) {
+		if (!sharer->thread)
+			sharer->thread = thread;
+		if (sharer->thread == thread)
+			return sharer;
+	}
+	return NULL;
+}
+
+static void add_wait(struct stream_sharer *sharer, const struct record *record, double others)
+{
+	uint64_t ns = record->duration_ns;
+
+	sharer->waits++;
+	sharer->waited_ns += ns;
+	sharer->others_ns += (uint64_t)((double)ns * others);
+	if (ns <= sharer->longest_ns)
+		return;
+	sharer->longest_ns = ns;
+	sharer->fn = record->fn;
+	sharer->return_address = record_return_address(record->raw);
+	sharer->ns = record->ns;
+}
+
+void stream_is_awaited(const struct gpu_stream *stream, const struct record *record)
+{
+	struct stream_sharing *s = stream->sharing;
+	uint64_t begin_ns = record_begin_ns(record);
+	struct stream_sharer *sharer;
+
+	if (waits_beside(s, record->thread, begin_ns)) {
+		sharer = sharer_of(s, record->thread);
+		if (sharer)
+			add_wait(sharer, record,
+				 others_part(s, stream, record->thread, done_until(s, begin_ns),
+					     begin_ns));
+	}
+	s->waits[s->n_waits++ % STREAM_WAITS] = (struct stream_wait){
+		.by = record->thread, .begin_ns = begin_ns, .end_ns = record->ns};
+}
+
+void stream_sharing_free(struct stream_sharing *all)
+{
+	struct stream_sharing *s, *next;
+
+	LL_FOREACH_SAFE(all, s, next)
+	free(s);
+}

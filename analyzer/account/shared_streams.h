@@ -1,0 +1,50 @@
+/*
+ * analyzer/account/shared_streams.h: streams that several threads hand work to and wait for at the same time: each waits for
+ * the others' work, too. Filled in by what accounts for the work (work.c), where a stream changes hands.
+ *
+ * How long an operation takes the calls do not tell: of a wait, the others' part is that of their operations among those
+ * that were handed over since the stream was last waited for.
+ */
+#ifndef CUDASPY_SHARED_STREAMS_H
+#define CUDASPY_SHARED_STREAMS_H
+
+#include "work.h"
+
+#define STREAM_TURNS 64
+#define STREAM_WAITS 8
+#define STREAM_SHARERS 16 /* threads of a stream that are told apart */
+
+/* A thread that waits for the stream while others do. */
+struct stream_sharer {
+	const struct thread *thread; /* NULL: free */
+	uint64_t waits, waited_ns, others_ns; /* of waited_ns: for the others' work */
+	uint64_t longest_ns; /* the longest wait, and where it was: */
+	uint32_t fn;
+	uint64_t return_address, ns;
+};
+
+struct stream_sharing {
+	struct stream_sharing *next; /* of the process and device */
+	uint64_t handle;
+	/* Rings of n each. A turn: from that operation on one thread handed work over. */
+	struct stream_turn {
+		const struct thread *by;
+		uint64_t from, ns;
+	} turns[STREAM_TURNS];
+	struct stream_wait {
+		const struct thread *by;
+		uint64_t begin_ns, end_ns;
+	} waits[STREAM_WAITS];
+	uint64_t n_turns, n_waits;
+	struct stream_sharer sharers[STREAM_SHARERS];
+};
+
+/* Another thread than the last one hands over what is the stream's operation number `submitted`. */
+void stream_changes_hands(struct gpu_stream *stream, const struct thread *by, uint64_t ns);
+
+/* The record's call has waited for all of the stream. */
+void stream_is_awaited(const struct gpu_stream *stream, const struct record *record);
+
+void stream_sharing_free(struct stream_sharing *all);
+
+#endif

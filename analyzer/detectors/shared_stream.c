@@ -1,0 +1,133 @@
+/*
+ * analyzer/detectors/shared_stream.c: several threads hand their work to one stream, the default stream for instance, and
+ * wait for it at the same time: each waits for the others' work, too.
+ */
+#include <stdlib.h>
+#include "table.h"
+#include "account/shared_streams.h"
+#include "text/text.h"
+
+#define LEAST_PART 10 /* of a thread's working time */
+#define LEAST_NS 10000000
+#define LEAST_THREADS 2
+
+/* Of a process and a device. */
+struct sharing {
+	uint64_t waits, waited_ns, others_ns, threads, streams;
+	uint64_t handle; /* of the stream with most of it, */
+	uint64_t most_ns; /* of that */
+	const struct stream_sharer *worst;
+	struct thread_costs costs;
+};
+
+static bool is_much(const struct analysis *a, const struct stream_sharer *sharer)
+{
+	const struct host_thread *h =
+		sharer->thread ? host_thread_find(&a->idle.threads, sharer->thread) : NULL;
+
+	return h && sharer->others_ns >= LEAST_NS &&
+	       sharer->others_ns >= (h->outside_ns + h->in_calls_ns) / LEAST_PART;
+}
+
+static void add_sharer(struct sharing *sum, const struct stream_sharer *sharer)
+{
+	sum->threads++;
+	sum->waits += sharer->waits;
+	sum->waited_ns += sharer->waited_ns;
+	sum->others_ns += sharer->others_ns;
+	thread_costs_add(&sum->costs, sharer->thread, (double)sharer->others_ns,
+			 (double)sharer->others_ns);
+	if (!sum->worst || sharer->others_ns > sum->worst->others_ns)
+		sum->worst = sharer;
+}
+
+static void add_stream(const struct analysis *a, const struct stream_sharing *s,
+		       struct sharing *sum)
+{
+	uint64_t before_ns = sum->others_ns, much = 0;
+	size_t i;
+
+	for (i = 0; i < STREAM_SHARERS; i++)
+		much += is_much(a, &s->sharers[i]);
+	if (much < LEAST_THREADS)
+		return;
+	for (i = 0; i < STREAM_SHARERS; i++)
+		if (is_much(a, &s->sharers[i]))
+			add_sharer(sum, &s->sharers[i]);
+	sum->streams++;
+	if (sum->others_ns - before_ns <= sum->most_ns)
+		return;
+	sum->most_ns = sum->others_ns - before_ns;
+	sum->handle = s->handle;
+}
+
+static void tell(const struct analysis *a, struct arena *texts, const struct sharing *sum,
+		 uint32_t device, const struct process *process, struct finding *finding)
+{
+	const struct stream_sharer *worst = sum->worst;
+
+	finding->origin.process = process;
+	finding->origin.processes = 1;
+	finding->variant = device + 1;
+	finding->count = sum->waits;
+	finding->cost.own_ns = finding->cost.gain_high_ns = sum->others_ns;
+	finding->cost.gain_known = true;
+	finding->cost.threads = sum->costs;
+	finding->place.function = text_function(a->set, worst->fn);
+	finding->lookup.address = worst->return_address;
+	finding->lookup.address_ns = worst->ns;
+	finding->what = arena_printf(
+		texts,
+		"%s hand their work to %s of GPU %u and wait for it at the same time: of %s in %s, "
+		"about %s were for the others' work, by the numbers of operations; %s longest: "
+		"about %s of %s",
+		text_count(texts, sum->threads, "thread"),
+		sum->streams > 1               ? "shared streams"
+		: sum->handle == STREAM_LEGACY ? "the default stream (stream 0)"
+					       : "one stream",
+		device, text_time(texts, sum->waited_ns), text_count(texts, sum->waits, "wait"),
+		text_time(texts, sum->others_ns),
+		text_thread(texts, worst->thread, (uint8_t)device),
+		text_time(texts, worst->others_ns), text_time(texts, worst->waited_ns));
+	finding->fix = detector_shared_stream.fix;
+}
+
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
+		     size_t *n)
+{
+	const struct gpu_work *work = &a->accounts.work;
+	const struct stream_sharing *s;
+	size_t process;
+	uint32_t device;
+
+	for (process = 0; process < work->n_processes; process++) {
+		for (device = 0; device < work->n_devices; device++) {
+			struct sharing sum = {0};
+
+			for (s = work->devices[work_index(work, process, device)].shared; s;
+			     s = s->next)
+				add_stream(a, s, &sum);
+			if (sum.threads)
+				tell(a, texts, &sum, device, &a->model.processes[process],
+				     detector_add(&detector_shared_stream, findings, n));
+		}
+	}
+}
+
+const struct detector detector_shared_stream = {
+	.id = "shared-stream",
+	.title = "threads share a stream, and each waits for the others' work",
+	.sees = "Two threads or more that hand work to the same stream, the default stream for "
+		"instance, and wait for it at the same time: from 10 ms and a tenth of their "
+		"working "
+		"time on that they wait for each other's work. How long that is, is inferred from "
+		"the numbers of operations. Threads that take turns with a stream are no case.",
+	.blind = "How long each operation takes, and whether the GPU has room for several at a "
+		 "time: "
+		 "if it has not, a stream each gains nothing in all. Waits for events.",
+	.fix = "Give each thread a stream of its own (cudaStreamCreateWithFlags with "
+	       "cudaStreamNonBlocking, or compile with --default-stream per-thread) and let it "
+	       "wait "
+	       "for that one alone.",
+	.conclude = conclude,
+};
