@@ -9,12 +9,17 @@
 #define TRIMMED_PART 5 /* of the samples, at either end: more are left out nowhere */
 #define FAR 3 /* times as far from the others as any of those from the next one */
 #define PHASE_PART 32 /* of the process's time: less is no phase */
+#define LONG_WORK_NS 10000000000
+#define STEPS_BLUR 64 /* one call in so many may be outside of the steps, or not be counted */
+#define STEPS_OVER 16 /* and of a step's calls no more: else any number of steps would do */
+#define STEPS_SURE 0.6 /* of the sites that recur in the phase: they fit its steps */
+#define STEPS_TRIED 256 /* different counts of calls */
 
 void phases_init(struct phases *p, const struct trace_set *set)
 {
 	size_t i;
 
-	*p = (struct phases){.n = set->n_traces};
+	*p = (struct phases){.n = set->n_traces, .set = set};
 	p->all = xcalloc(p->n, sizeof(*p->all));
 	for (i = 0; i < p->n; i++)
 		p->all[i] = (struct phase){.end_ns = UINT64_MAX};
@@ -65,7 +70,7 @@ static void grow_places(struct phases *p)
 	free(old.sites);
 }
 
-struct phase_site *phase_add_site(struct phases *p, uint64_t key)
+struct phase_site *phase_add_site(struct phases *p, uint64_t key, uint8_t event)
 {
 	struct phase_site *site;
 
@@ -73,7 +78,7 @@ struct phase_site *phase_add_site(struct phases *p, uint64_t key)
 		grow_places(p);
 	p->n_sites++;
 	site = phase_place(p, key);
-	*site = (struct phase_site){.key = key, .first = UINT64_MAX, .stride = 1};
+	*site = (struct phase_site){.key = key, .first = UINT64_MAX, .stride = 1, .event = event};
 	return site;
 }
 
@@ -108,6 +113,10 @@ void phases_join(struct phases *p, struct phases *more)
 {
 	size_t i;
 
+	if (more->longest > p->longest) {
+		p->longest = more->longest;
+		p->longest_at = more->longest_at;
+	}
 	if (!p->n_places) {
 		take_sites(p, more);
 		return;
@@ -122,7 +131,7 @@ void phases_join(struct phases *p, struct phases *more)
 		if (own->key)
 			join_site(own, site);
 		else
-			*phase_add_site(p, site->key) = *site;
+			*phase_add_site(p, site->key, site->event) = *site;
 	}
 }
 
@@ -252,6 +261,167 @@ static bool find_stretch(const struct border *borders, size_t n, struct stretch 
 	return most > 0 && found->begin < found->end;
 }
 
+/* ---- is it long enough? --------------------------------------------------------------------- */
+
+/* The longest time from one call to the next between two times, as far as samples tell; nothing where it is a call that took so
+ * long. `times` are in order. */
+static uint64_t longest_wait(const struct phases *p, const uint64_t *times, size_t n, uint64_t from,
+			     uint64_t to)
+{
+	uint64_t longest = 0, begin = 0;
+	size_t i;
+
+	for (i = 1; i < n; i++) {
+		if (times[i - 1] < from || times[i] > to || times[i] - times[i - 1] <= longest)
+			continue;
+		begin = times[i - 1];
+		longest = times[i] - begin;
+	}
+	if (p->longest > longest / 2 && p->longest_at > begin &&
+	    p->longest_at - p->longest < begin + longest)
+		return 0;
+	return longest;
+}
+
+/* The process's time, without the wait for its work; and without the one behind it, if the work took its time: short, it may as
+ * well be what the process begins with. */
+static uint64_t busy_time(const struct phases *p, const struct stretch *work, bool short_one)
+{
+	uint64_t *times = xcalloc((PHASE_SAMPLES + 2) * p->n_sites + 1, sizeof(*times));
+	uint64_t waits;
+	size_t i, n = 0;
+	uint32_t j;
+
+	for (i = 0; i < p->n_places; i++) {
+		const struct phase_site *site = &p->sites[i];
+
+		if (!site->key)
+			continue;
+		times[n++] = site->first;
+		times[n++] = site->last;
+		for (j = 0; j < site->n_samples; j++)
+			times[n++] = site->samples[j];
+	}
+	qsort(times, n, sizeof(*times), by_time);
+	waits = longest_wait(p, times, n, p->first, work->begin);
+	if (!short_one)
+		waits += longest_wait(p, times, n, work->end, p->last);
+	free(times);
+	return p->last - p->first - waits;
+}
+
+static bool is_long_enough(const struct phases *p, const struct trace *trace,
+			   const struct stretch *work)
+{
+	uint64_t length = work->end - work->begin;
+	uint64_t ns = timeline_ns(&trace->timeline, work->end) -
+		      timeline_ns(&trace->timeline, work->begin);
+
+	return length >= (p->last - p->first) / PHASE_PART ||
+	       length >= busy_time(p, work, ns < LONG_WORK_NS) / PHASE_PART;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+/* Most of the phase. */
+static bool recurs_in(const struct phase_site *site, const struct stretch *work)
+{
+	return site->key && site->count >= REPEATED &&
+	       min_u64(site->last, work->end) >=
+		       max_u64(site->first, work->begin) + (work->end - work->begin) / 4 * 3;
+}
+
+/* Of so many calls, are there about as many in each of n steps? */
+static bool fits_steps(uint64_t count, uint64_t n)
+{
+	uint64_t over = count % n;
+
+	return count + count / STEPS_BLUR >= n &&
+	       min_u64(over, n - over) <= min_u64(count / STEPS_BLUR, n / STEPS_OVER) + 1;
+}
+
+/* How many sites have as many calls in each of n steps? */
+static size_t count_fitting(const uint64_t *counts, size_t n_counts, uint64_t n)
+{
+	size_t i, fitting = 0;
+
+	for (i = 0; i < n_counts; i++)
+		fitting += fits_steps(counts[i], n);
+	return fitting;
+}
+
+struct steps {
+	uint64_t n; /* 0: unknown */
+	bool sure;
+};
+
+/* More steps fit less likely by chance. */
+static struct steps count_steps(const struct phases *p, const struct stretch *work)
+{
+	uint64_t *counts = xcalloc(p->n_sites + 1, sizeof(*counts)), last = 0;
+	struct steps steps = {0};
+	double most = 0;
+	size_t i, n = 0, tried = 0;
+
+	for (i = 0; i < p->n_places; i++)
+		if (recurs_in(&p->sites[i], work))
+			counts[n++] = p->sites[i].count;
+	if (n)
+		qsort(counts, n, sizeof(*counts), by_time);
+	for (i = 0; i < n && tried < STEPS_TRIED; i++) {
+		size_t fitting;
+
+		if (counts[i] == last)
+			continue;
+		last = counts[i];
+		tried++;
+		fitting = count_fitting(counts, n, last);
+		if ((double)fitting * log2((double)last) <= most)
+			continue;
+		most = (double)fitting * log2((double)last);
+		steps = (struct steps){.n = last, .sure = fitting >= STEPS_SURE * (double)n};
+	}
+	free(counts);
+	return steps;
+}
+
+static bool hands_over_work(const struct phases *p, const struct trace *trace,
+			    const struct phase_site *site)
+{
+	uint16_t fn = (site->key - 1) >> 48;
+	const struct function *function;
+
+	if (!site->key || fn >= trace->n_functions)
+		return false;
+	function = &p->set->functions.all[trace->functions[fn]];
+	return spy_contract_submits(function->contract) &&
+	       (site->event != SPY_EV_OP || function->does == FUNCTION_LAUNCHES_GRAPH);
+}
+
+/* As many of a site's calls as of its samples are in the phase, which may begin and end within a step. */
+static double count_within(const struct phase_site *site, const struct stretch *work, uint64_t step)
+{
+	uint32_t i, within = 0;
+
+	for (i = 0; i < site->n_samples; i++)
+		within += site->samples[i] + step >= work->begin &&
+			  site->samples[i] <= work->end + step;
+	return site->n_samples ? (double)site->count * within / site->n_samples : 0;
+}
+
+static double count_work(const struct phases *p, const struct trace *trace,
+			 const struct stretch *work, uint64_t steps)
+{
+	uint64_t step = (work->end - work->begin) / steps;
+	double count = 0;
+	size_t i;
+
+	for (i = 0; i < p->n_places; i++)
+		if (hands_over_work(p, trace, &p->sites[i]))
+			count += count_within(&p->sites[i], work, step);
+	return count;
+}
+
 void phase_see_window(struct phase_windows *w, const union spy_any *raw)
 {
 	if (raw->other.event == SPY_EV_GPU) {
@@ -284,17 +454,27 @@ void phases_conclude(struct phases *p, const struct trace *trace,
 	p->first = UINT64_MAX;
 	p->last = 0;
 	n = find_borders(p, borders);
-	if (find_stretch(borders, n, &stretch) &&
-	    stretch.end - stretch.begin >= (p->last - p->first) / PHASE_PART) {
+	if (find_stretch(borders, n, &stretch) && is_long_enough(p, trace, &stretch)) {
+		struct phase *phase = &p->all[trace->index];
+		struct steps steps = count_steps(p, &stretch);
+		double work = steps.n ? count_work(p, trace, &stretch, steps.n) : 0;
+
 		reach_windows(&stretch, windows);
-		p->all[trace->index] = (struct phase){
+		*phase = (struct phase){
 			.begin_ns = timeline_ns(&trace->timeline, stretch.begin),
 			.end_ns = timeline_ns(&trace->timeline, stretch.end),
 			.found = true,
 		};
+		if (steps.n) {
+			phase->step_ns =
+				(double)(phase->end_ns - phase->begin_ns) / (double)steps.n;
+			phase->step_work = work / (double)steps.n;
+			phase->steps_sure = steps.sure;
+		}
 	}
 	free(borders);
 	free(p->sites);
 	p->sites = NULL;
 	p->n_sites = p->n_places = 0;
+	p->longest = p->longest_at = 0;
 }

@@ -9,7 +9,11 @@
  * that the start-up has in common with the work. Sites vote for their stretch, the more the longer
  * and the more frequent they are. The phase reaches from the first to the last moment that has half
  * as many votes as the moment that has most. If there are no such sites, or it is next to nothing
- * of the process's time, the phase is the whole.
+ * of the process's time, the phase is the whole. There the longest time without calls before it does
+ * not count, nor, if it lasts ten seconds or more, the longest one after it: a program may wait for hours until its work comes.
+ *
+ * The phase has steps: as many as the count of calls that most of its sites have, or a multiple of
+ * it. A loop's body has places that are called once in each turn, and others some times.
  */
 #ifndef CUDASPY_PHASE_H
 #define CUDASPY_PHASE_H
@@ -18,6 +22,9 @@
 
 struct phase {
 	uint64_t begin_ns, end_ns;
+	/* Of its steps the mean length, and how often one hands work to a GPU; 0: unknown. */
+	double step_ns, step_work;
+	bool steps_sure; /* most places have as many calls in each */
 	bool found; /* else they mean all of the process's time */
 	bool cut; /* to the time that a report is limited to: filter.h */
 };
@@ -30,16 +37,19 @@ struct phase_site {
 	uint64_t first, last; /* times of calls, in cycles */
 	uint64_t stride, next; /* calls from one sample to the next, and until the next one */
 	uint32_t n_samples;
+	uint8_t event; /* of its first record */
 	uint64_t samples[PHASE_SAMPLES];
 };
 
 struct phases {
 	struct phase *all; /* by process */
 	size_t n;
+	const struct trace_set *set;
 	/* Of the process in hand: */
 	struct phase_site *sites; /* an open table of n_places, a power of two */
 	size_t n_sites, n_places;
 	uint64_t first, last;
+	uint64_t longest, longest_at; /* of the longest call, and when that ended; in cycles */
 };
 
 void phases_init(struct phases *p, const struct trace_set *set);
@@ -47,7 +57,7 @@ void phases_release(struct phases *p);
 
 /* For phases_see: the site has come to its next sample; makes a new one's place. */
 void phase_sample(struct phase_site *site, uint64_t time);
-struct phase_site *phase_add_site(struct phases *p, uint64_t key);
+struct phase_site *phase_add_site(struct phases *p, uint64_t key, uint8_t event);
 
 static inline struct phase_site *phase_place(const struct phases *p, uint64_t key)
 {
@@ -70,12 +80,16 @@ static inline void phases_see(struct phases *p, const union spy_any *raw, uint64
 	struct phase_site *site = p->n_places ? phase_place(p, key) : NULL;
 
 	if (unlikely(!site) || unlikely(!site->key))
-		site = phase_add_site(p, key);
+		site = phase_add_site(p, key, raw->other.event);
 	if (unlikely(time < site->first))
 		site->first = time;
 	if (likely(time > site->last))
 		site->last = time;
 	site->count += weight;
+	if (unlikely(record_duration(raw) > p->longest)) {
+		p->longest = record_duration(raw);
+		p->longest_at = time;
+	}
 	if (unlikely(site->count >= site->next))
 		phase_sample(site, time);
 }
@@ -103,10 +117,15 @@ void phase_see_window(struct phase_windows *windows, const union spy_any *raw);
 void phases_conclude(struct phases *p, const struct trace *trace,
 		     const struct phase_windows *windows);
 
+static inline bool phase_lasts(const struct phase *phase, uint64_t ns)
+{
+	return ns >= phase->begin_ns && ns <= phase->end_ns;
+}
+
 /* Is the time in the phase of the process? */
 static inline bool phase_has(const struct phases *p, size_t process, uint64_t ns)
 {
-	return ns >= p->all[process].begin_ns && ns <= p->all[process].end_ns;
+	return phase_lasts(&p->all[process], ns);
 }
 
 #endif

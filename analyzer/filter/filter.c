@@ -405,6 +405,9 @@ void filtering_cut(const struct filtering *f, struct phases *phases)
 		}
 		*phase = (struct phase){.begin_ns = first_ns,
 					.end_ns = max_u64(first_ns, last_ns),
+					.step_ns = phase->step_ns,
+					.step_work = phase->step_work,
+					.steps_sure = phase->steps_sure,
 					.found = true,
 					.cut = true};
 	}

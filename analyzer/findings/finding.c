@@ -331,13 +331,16 @@ static size_t absorb(struct finding *findings, size_t n, const struct analysis *
 	return kept;
 }
 
-/* What its cure gives back and no other finding's does; or for how long GPUs had nothing to do
+/* What its cure gives back and no other finding's does, and no more than it cost in the working phase; or for how long GPUs had nothing to do
  * because of it, where that is more. */
-static uint64_t price_of(const struct cost *cost)
+static uint64_t price_of(const struct finding *f)
 {
+	const struct cost *cost = &f->cost;
 	uint64_t gain = cost_gain_ns(cost);
 
 	gain -= min_u64(gain, cost->elsewhere_ns);
+	if (f->recurrence.recurs)
+		gain = min_u64(gain, f->recurrence.working_ns);
 	return cost->idle_gpu_known ? max_u64(gain, cost->idle_gpu_ns) : gain;
 }
 
@@ -345,7 +348,7 @@ static uint64_t price_of(const struct cost *cost)
 static int by_price(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
-	uint64_t gain = price_of(&x->cost), other = price_of(&y->cost);
+	uint64_t gain = price_of(x), other = price_of(y);
 	int order = (int)finding_severity(x) - (int)finding_severity(y);
 
 	if (order)
@@ -557,11 +560,25 @@ static void add_up(const struct analysis *a, struct finding *findings, size_t n)
 	free(habits);
 }
 
+/* What comes again is judged by the time in which it does; what does not is a note, unless it is wrong. */
+static void judge_recurrence(struct finding *finding, const struct analysis *a)
+{
+	if (finding->site)
+		finding->recurrence = recurrence_of(a, finding->site);
+	else if (finding->detector->stalls)
+		finding->recurrence = recurrence_of_costs(a, &finding->cost.threads);
+	if (recurrence_passes(&finding->recurrence))
+		finding->remarks.once |= !finding->remarks.wrong;
+	else if (finding->recurrence.recurs)
+		finding->cost.stake = finding->recurrence.stake;
+}
+
 /* The cost for each thread is known; now the part of it that counts. */
 static void weigh(struct finding *finding, const struct analysis *a)
 {
 	limit_gain(&finding->cost);
 	finding->cost.stake = finding_stake(a, finding);
+	judge_recurrence(finding, a);
 }
 
 struct finding *findings_conclude(struct findings *f, const struct analysis *a,

@@ -14,7 +14,7 @@
 #define CUDASPY_FINDING_H
 
 #include "python_lines.h"
-#include "stake.h"
+#include "recurrence.h"
 #include "account/account.h"
 #include "symbols/symbolize.h"
 
@@ -92,7 +92,8 @@ struct claim {
 	struct verdict verdict;
 	struct thread *thread;
 	uint8_t device;
-	bool failed, working; /* working: in its process's phase */
+	bool failed;
+	const struct phase *phase; /* its process's */
 	uint64_t begin_ns, end_ns, hidden_ns, bytes;
 	uint64_t submissions, progress_calls; /* as in struct site */
 	const struct stack *stack; /* NULL: none */
@@ -177,6 +178,7 @@ struct site {
 	uint64_t first_ns, last_ns;
 	struct site_cost cost;
 	struct rounds rounds;
+	struct occasions occasions;
 	uint64_t devices; /* a bit for each, those from 63 on share one */
 	const char *kernels[SITE_KERNELS]; /* some that were launched, by their mangled names */
 	bool more_kernels;
@@ -312,6 +314,7 @@ struct finding {
 	struct origin origin;
 	struct cost cost;
 	struct remarks remarks;
+	struct recurrence recurrence; /* of a site; else unknown */
 	struct alike alike;
 	struct finding_place place;
 	struct finding_stacks stacks;

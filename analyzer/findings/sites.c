@@ -85,6 +85,8 @@ static void add_claim(const struct claim *claim)
 	/* Claims that were open may come late: in rounds that are counted. */
 	if (!site->count || claim->submissions > site->rounds.submissions)
 		rounds_add(&site->rounds, claim->submissions, claim->begin_ns);
+	occasions_add(&site->occasions, claim->phase, claim->begin_ns, claim->end_ns,
+		      claim->submissions);
 	if (!site->count || claim->begin_ns < site->first_ns)
 		site->first_ns = claim->begin_ns;
 	if (claim->end_ns > site->last_ns)
@@ -103,7 +105,7 @@ static void add_claim(const struct claim *claim)
 		site->last_thread == claim->thread && claim->progress_calls > site->progress_calls;
 	site->progress_calls = claim->progress_calls;
 	thread_costs_add(&site->cost.threads, claim->thread, (double)v->cost_ns,
-			 claim->working ? (double)v->cost_ns : 0);
+			 phase_lasts(claim->phase, claim->end_ns) ? (double)v->cost_ns : 0);
 	thread_set_add(&site->callers, claim->thread);
 	site->threads = site->callers.count;
 	site->last_thread = claim->thread;
@@ -144,6 +146,7 @@ void site_add(struct site *sum, const struct site *more)
 	sum->rounds.count =
 		more->rounds.count > sum->rounds.count ? more->rounds.count : sum->rounds.count;
 	sum->rounds.at_the_end &= more->rounds.at_the_end;
+	occasions_join(&sum->occasions, &more->occasions);
 	sum->devices |= more->devices;
 	sum->went_on |= more->went_on;
 	sum->threads += more->threads;
@@ -297,8 +300,7 @@ static void claim_call(const struct observed *o, struct site *site, const struct
 			      .thread = call->thread,
 			      .device = call->device,
 			      .failed = call_failed(&o->record->raw->call_head),
-			      .working = phase_has(&o->accounts->expect->phases, o->record->process,
-						   call->end_ns),
+			      .phase = &o->accounts->expect->phases.all[o->record->process],
 			      .begin_ns = call->begin_ns,
 			      .end_ns = call->end_ns,
 			      .hidden_ns = completed_ns(call, BUCKET_GPU_HIDDEN),

@@ -128,6 +128,47 @@ static struct stake larger(struct stake x, struct stake y)
 	return y.share > x.share ? y : x;
 }
 
+static uint64_t working_run_ns(const struct analysis *a)
+{
+	uint64_t ns = 0;
+	size_t i;
+
+	for (i = 0; i < a->model.n_threads; i++) {
+		const struct thread *thread = a->model.threads[i];
+
+		if (a->stats.threads[i].count)
+			ns += working_ns(a, thread->process, thread->first_ns,
+					 min_u64(thread->exited_ns, thread->process->last_ns));
+	}
+	return ns;
+}
+
+struct stake stake_working(const struct analysis *a, const struct thread_costs *costs)
+{
+	const struct thread_cost *most = NULL;
+	struct stake stake = {.whole = STAKE_WORKING}, all = {.whole = STAKE_ALL};
+	double ns = 0;
+	size_t i;
+
+	for (i = 0; i < costs->n_places; i++) {
+		const struct thread_cost *cost = &costs->all[i];
+
+		if (!cost->thread)
+			continue;
+		ns += cost->working_ns;
+		if (costs_more(cost, cost->working_ns, most, most ? most->working_ns : 0))
+			most = cost;
+	}
+	if (most)
+		stake = of_working_time(a, most);
+	all.whole_ns = working_run_ns(a);
+	all.cost_ns = (uint64_t)ns;
+	all.share = all.whole_ns ? ns / (double)all.whole_ns : 0;
+	stake = larger(stake, all);
+	stake.share = stake.share > 1 ? 1 : stake.share;
+	return stake;
+}
+
 struct stake stake_of(const struct analysis *a, const struct thread_costs *costs, uint64_t all_ns)
 {
 	const struct thread_cost *most = NULL, *most_working = NULL;

@@ -33,6 +33,8 @@ char *render_finding_message(const struct table *t, size_t row)
 	const char *what = table_text_at(t, row, "what") ?: table_text_at(t, row, "title");
 	const char *known = table_text_at(t, row, "cost_known");
 	const char *share = table_text_at(t, row, "share") ?: "";
+	const char *recurs = table_text_at(t, row, "recurs");
+	const char *comma = recurs ? ", " : "";
 	char cost[TIME], own[TIME], others[TIME], idle[2 * TIME];
 	uint64_t cost_ns = table_number_at(t, row, "cost_ns");
 
@@ -43,9 +45,11 @@ char *render_finding_message(const struct table *t, size_t row)
 	time_at(t, row, "others_ns", others);
 	idle_words(t, row, idle);
 	if (!report_tells_others(table_number_at(t, row, "others_ns"), cost_ns))
-		return xasprintf("%s. It cost %s: %s.%s", what, cost, share, idle);
-	return xasprintf("%s. It cost its threads %s and others, which waited for it, %s: %s.%s",
-			 what, own, others, share, idle);
+		return xasprintf("%s. It cost %s: %s%s%s.%s", what, cost, share, comma,
+				 recurs ?: "", idle);
+	return xasprintf("%s. It cost its threads %s and others, which waited for it, %s: "
+			 "%s%s%s.%s",
+			 what, own, others, share, comma, recurs ?: "", idle);
 }
 
 char *render_finding_cure(const struct table *t, size_t row)

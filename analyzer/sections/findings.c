@@ -19,13 +19,13 @@ struct finding_row {
 	const char *python, *python_function, *python_file;
 	const char *what, *fix, *otherwise, *gain, *more, *costs, *evidence, *overlaps, *suppressed,
 		*compared, *fails;
-	const char *share, *share_of;
+	const char *share, *share_of, *recurs, *recurrence;
 	uint64_t share_ppm, share_of_ns, share_thread;
 	uint64_t rank, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns, idle_gpu_ns,
 		run_ns, count, bytes, alike, alike_ns, offset;
 	const struct table *stack, *ranges;
-	uint64_t before_ns, line, python_line, processes, worst_at_ns, worst_ns, worst_thread,
-		worst_device;
+	uint64_t working_ns, occasions, every_steps, before_ns, line, python_line, processes,
+		worst_at_ns, worst_ns, worst_thread, worst_device;
 };
 
 /* clang-format off */
@@ -47,6 +47,11 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, share_of, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, share_of_ns, UNIT_NS),
 	COLUMN_JSON(struct finding_row, share_thread, UNIT_PLAIN),
+	COLUMN_JSON(struct finding_row, recurs, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, recurrence, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, occasions, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, every_steps, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, working_ns, UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, gain_low_ns, UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, idle_gpu_ns, UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, count, UNIT_COUNT),
@@ -167,20 +172,30 @@ static const char *idle_gpu_text(struct arena *texts, const struct cost *cost)
 	return arena_printf(texts, "; GPU idle for it: %s", text_time(texts, cost->idle_gpu_ns));
 }
 
-static const char *cost_text(struct arena *texts, const struct finding *f)
+/* ", in each step"; nothing where that is unknown. */
+static const char *recurs_text(struct arena *texts, const struct analysis *a,
+			       const struct finding *f)
+{
+	const char *words = recurrence_words(texts, a, &f->recurrence);
+
+	return words ? arena_printf(texts, ", %s", words) : "";
+}
+
+static const char *cost_text(struct arena *texts, const struct analysis *a, const struct finding *f)
 {
 	const struct cost *cost = &f->cost;
 	const char *share = share_text(texts, &cost->stake);
 	const char *alike = alike_text(texts, &f->alike, cost_ns(cost));
+	const char *recurs = recurs_text(texts, a, f);
 
 	if (cost->unknown)
 		return arena_printf(texts, "%s; what that cost, the trace does not tell", f->what);
 	if (!report_tells_others(cost->others_ns, cost_ns(cost)))
-		return arena_printf(texts, "%s; %s%s", f->what, share, alike);
-	return arena_printf(texts,
-			    "%s; it cost its threads %s and others, which waited for it, %s: %s%s",
-			    f->what, text_time(texts, cost->own_ns),
-			    text_time(texts, cost->others_ns), share, alike);
+		return arena_printf(texts, "%s; %s%s%s", f->what, share, recurs, alike);
+	return arena_printf(
+		texts, "%s; it cost its threads %s and others, which waited for it, %s: %s%s%s",
+		f->what, text_time(texts, cost->own_ns), text_time(texts, cost->others_ns), share,
+		recurs, alike);
 }
 
 static const char *evidence_text(struct arena *texts, const struct analysis *a,
@@ -324,6 +339,11 @@ static struct finding_row describe(struct arena *texts, const struct analysis *a
 		.share_of = cost->unknown ? NULL : share_keys[cost->stake.whole],
 		.share_of_ns = cost->unknown ? 0 : cost->stake.whole_ns,
 		.share_thread = cost->stake.thread ? cost->stake.thread->tid : 0,
+		.recurs = recurrence_words(texts, a, &f->recurrence),
+		.recurrence = recurs_keys[f->recurrence.recurs],
+		.occasions = f->recurrence.occasions,
+		.every_steps = f->recurrence.steps_sure ? f->recurrence.every : 0,
+		.working_ns = if_known(f->recurrence.recurs, f->recurrence.working_ns),
 		.gain_low_ns = if_known(cost->gain_known, cost->gain_low_ns),
 		.gain_high_ns = if_known(cost->gain_known, cost->gain_high_ns),
 		.idle_gpu_ns = if_known(cost->idle_gpu_known, cost->idle_gpu_ns),
@@ -347,8 +367,8 @@ static struct finding_row describe(struct arena *texts, const struct analysis *a
 	if (worst->thread && worst->begin_ns > a->model.first_ns)
 		row.worst_at_ns = worst->begin_ns - a->model.first_ns;
 	describe_python(&row, texts, &f->stacks);
-	row.costs = arena_printf(texts, "%s%s%s", cost_text(texts, f), idle_gpu_text(texts, cost),
-				 where_runs(texts, &f->origin));
+	row.costs = arena_printf(texts, "%s%s%s", cost_text(texts, a, f),
+				 idle_gpu_text(texts, cost), where_runs(texts, &f->origin));
 	row.evidence = evidence_text(texts, a, f, worst);
 	row.gain = gain_text(texts, cost, f->fix);
 	if (f->otherwise)

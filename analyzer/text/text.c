@@ -89,8 +89,7 @@ const char *text_program(struct arena *texts, const struct trace *trace)
 	return arena_printf(texts, "%s.%u%s", trace->program, trace->pid, text_host(texts, trace));
 }
 
-/* "2nd" */
-static const char *ordinal(struct arena *texts, uint64_t n)
+const char *text_ordinal(struct arena *texts, uint64_t n)
 {
 	static const char *const ends[] = {"th", "st", "nd", "rd"};
 	bool teen = n / 10 % 10 == 1;
@@ -108,7 +107,7 @@ const char *text_rank(struct arena *texts, const struct trace *trace)
 	if (!m->restarts)
 		return arena_printf(texts, "rank %u", m->rank);
 	return arena_printf(texts, "rank %u, %s start", m->rank,
-			    ordinal(texts, (uint64_t)m->restarts + 1));
+			    text_ordinal(texts, (uint64_t)m->restarts + 1));
 }
 
 const char *text_where_runs(struct arena *texts, const struct trace *trace, uint8_t device)

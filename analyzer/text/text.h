@@ -17,6 +17,9 @@ const char *text_percent(struct arena *texts, double part, double whole);
 const char *text_count(struct arena *texts, uint64_t n, const char *what);
 
 /* "t = 214.7 ms": the time since the trace's begin. */
+/* "2nd" */
+const char *text_ordinal(struct arena *texts, uint64_t n);
+
 const char *text_since(struct arena *texts, const struct model *model, uint64_t ns);
 
 /* A function's name, NULL for NO_FUNCTION; " in cudaMalloc", or nothing. */

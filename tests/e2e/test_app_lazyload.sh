@@ -75,7 +75,8 @@ for run in 1 2 3; do
 		fail "run $run recorded: status $?: $(cat recorded.err)"
 done
 "$tool" report --format=json "$out" >report.json || fail "three runs: no report"
-jq -e '[.findings[] | select(.id == "lazy-loading" and .severity == "problem")] |
+"$tool" report "$out" | grep -q 'lazy-loading, a note (once a run)' || fail "three runs: not a note for coming once"
+jq -e '[.findings[] | select(.id == "lazy-loading" and .severity == "note" and (.recurrence | IN("once", "end")))] |
 	length == 1 and .[0].own_ns > 120e6 and .[0].others_ns > 120e6' report.json >/dev/null &&
 	jq -e '[.root_blame[] | select(.root_function == "__cudaLaunchKernel" and .cause == "gpu") | .waited_ns] |
 		add > 120e6' report.json >/dev/null ||

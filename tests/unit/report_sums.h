@@ -156,7 +156,9 @@ static inline json_int_t rs_price(const json_t *row)
 	json_int_t gain =
 		rs_number(row, rs_known(row, "gain_high_ns") ? "gain_high_ns" : "cost_ns");
 	json_int_t idle = rs_number(row, "idle_gpu_ns");
+	json_int_t working = rs_known(row, "working_ns") ? rs_number(row, "working_ns") : gain;
 
+	gain = gain < working ? gain : working;
 	return gain > idle ? gain : idle;
 }
 
