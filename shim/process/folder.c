@@ -95,15 +95,17 @@ static bool is_ours(int parent, int fd)
 
 /* ---- the descriptor ------------------------------------------------------------------------- */
 
+#define FEW 64 /* descriptors: where a program may have no more, all are its own */
+
 /* A number that is not in the way: programs take the lowest ones, and select() those below
- * 1,024. */
+ * 1,024. -1: there is none. */
 static int high_number(void)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > SELECT_MOST)
 		return SELECT_MOST;
-	return limit.rlim_cur > 64 ? (int)limit.rlim_cur - 24 : 3;
+	return limit.rlim_cur > FEW ? (int)limit.rlim_cur - 24 : -1;
 }
 
 static bool is_folder(const struct folder *folder, int fd)
@@ -121,7 +123,7 @@ static bool is_folder(const struct folder *folder, int fd)
  * is. */
 static bool keep(struct folder *folder, int fd, int before)
 {
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, high_number());
+	int number = high_number(), high = number < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, number);
 
 	if (high < 0)
 		return false;

@@ -32,3 +32,15 @@ readable "$(the_trace)"
 
 # Descriptors left open: none of ours.
 same descriptors "$bin/life" descriptors
+
+# Few descriptors: their numbers are the program's, whatever is written meanwhile.
+cat >few.sh <<END
+ulimit -n \$1
+exec "$bin/steps" calls:10 lowest calls:9000 lowest thread:4000 lowest
+END
+for few in 16 64; do
+	same few bash few.sh $few
+	readable "$(the_trace)"
+	read -r calls _ lost < <(closing few.err)
+	expect "$few descriptors: calls and lost ones" "$calls $lost" "13010 0"
+done
