@@ -1,8 +1,9 @@
 /*
  * shim/lib/signal_guard.h: protection for a slow path. The application's errno survives. A pending
  * pthread_cancel waits: a CUDA call is no cancellation point, but the shim's open and write would
- * be. Signals wait: a handler that leaves by longjmp or _exit must not leave a packet half stored
- * or a lock taken. A CUDA call made from inside, by an allocator that is not libc's, say, is not
+ * be. Signals that are sent wait: a handler that leaves by longjmp or _exit must not leave a packet
+ * half stored or a lock taken. Those that the kernel raises for what the shim does (SIGSYS in a
+ * sandbox whose handler answers, SIGBUS of a truncated file) do not: it kills a thread that blocks them. A CUDA call made from inside, by an allocator that is not libc's, say, is not
  * recorded: it might need the same lock. Used on the application's threads.
  */
 #ifndef CUDASPY_SHIM_SIGNAL_GUARD_H
@@ -11,12 +12,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct spy_thread;
 
-/* self.c: from now on CUDA calls of the calling thread are not recorded, and a SIGBUS that was
- * sent comes later; and the end of that. */
+/* self.c: from now on CUDA calls of the calling thread are not recorded; and the end of that. */
 struct spy_thread *spy_self_block_reentry(uintptr_t *before);
 void spy_self_restore_reentry(struct spy_thread *thread, uintptr_t before);
 
@@ -25,17 +26,23 @@ struct spy_signal_guard {
 	int cancel_state, cancel_type;
 	struct spy_thread *thread;
 	uintptr_t reentry_frame;
+	bool held; /* are signals masked? A sandbox may refuse it */
 	sigset_t signals;
 };
+
+/* self.c: guards that the calling thread is in. A SIGBUS that was sent comes behind them (tear.c). */
+extern __thread unsigned int spy_self_defers;
+
+/* signal_mask.c: masks what can wait. False: nothing is masked. And the end of that. */
+bool spy_signals_hold(sigset_t *before);
+void spy_signals_release(const sigset_t *before);
 
 static inline struct spy_signal_guard spy_signal_guard_begin(void)
 {
 	struct spy_signal_guard guard = {.error = errno};
-	sigset_t all;
 
-	sigfillset(&all);
-	sigdelset(&all, SIGBUS); /* a truncated file's (tear.c) */
-	pthread_sigmask(SIG_SETMASK, &all, &guard.signals);
+	spy_self_defers++;
+	guard.held = spy_signals_hold(&guard.signals);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard.cancel_state);
 	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &guard.cancel_type);
 	guard.thread = spy_self_block_reentry(&guard.reentry_frame);
@@ -51,7 +58,9 @@ static inline void spy_signal_guard_end(struct spy_signal_guard *guard)
 	 */
 	pthread_setcancelstate(guard->cancel_state, NULL);
 	pthread_setcanceltype(guard->cancel_type, NULL);
-	pthread_sigmask(SIG_SETMASK, &guard->signals, NULL);
+	spy_self_defers--;
+	if (guard->held)
+		spy_signals_release(&guard->signals);
 	errno = guard->error;
 }
 

@@ -16,7 +16,9 @@
 #include "lib/disk.h"
 #include "lib/elf_scan.h"
 #include "lib/lock.h"
+#include "lib/signal_guard.h"
 #include "record/session.h"
+#include "process/signal_mask.h"
 #include "process/tear.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -27,8 +29,6 @@ typedef void (*handler)(int);
 /* clang-format off */
 #define FUNCTIONS(F) \
 	F(int, sigaction, (int, const struct sigaction *, struct sigaction *)) \
-	F(int, sigprocmask, (int, const sigset_t *, sigset_t *)) \
-	F(int, pthread_sigmask, (int, const sigset_t *, sigset_t *)) \
 	F(handler, signal, (int, handler)) \
 	F(handler, bsd_signal, (int, handler)) \
 	F(handler, ssignal, (int, handler)) \
@@ -63,6 +63,11 @@ static struct spy_lock lock;
 static struct sigaction settings[2]; /* the program's own, and the one before */
 static _Atomic unsigned int setting;
 static _Atomic bool watching;
+
+bool spy_tear_is_watching(void)
+{
+	return atomic_load_explicit(&watching, memory_order_relaxed);
+}
 
 static void on_bus(int number, siginfo_t *info, void *context);
 
@@ -105,12 +110,15 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
 	struct sigaction before, wanted;
 	bool alone;
 
-	if (number != SIGBUS || !atomic_load(&watching))
-		return REAL(sigaction)(number, action, old);
 	if (action) {
 		wanted = *action;
-		wanted.sa_flags |= SA_RESTORER_;
+		if (spy_signal_mask_clean(number, action, &wanted.sa_mask))
+			action = &wanted;
 	}
+	if (number != SIGBUS || !atomic_load(&watching))
+		return REAL(sigaction)(number, action, old);
+	if (action)
+		wanted.sa_flags |= SA_RESTORER_;
 	alone = spy_lock_table(&lock);
 	before = settings[atomic_load(&setting)];
 	if (action)
@@ -124,8 +132,11 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
 
 /* The others, which the C library implements: they find the program's own handler, and then ours
  * is put back. */
-static bool uninstall(int number)
+static bool uninstall(int number, handler wanted)
 {
+	struct sigaction action = {.sa_handler = wanted};
+
+	spy_signal_mask_clean(number, &action, &action.sa_mask);
 	if (number != SIGBUS || !atomic_load(&watching) || !spy_lock_table(&lock))
 		return false;
 	REAL(sigaction)(SIGBUS, &settings[atomic_load(&setting)], NULL);
@@ -141,11 +152,11 @@ static void reinstall(void)
 	spy_unlock(&lock);
 }
 
-#define WRAP(type, name, params, args) \
+#define WRAP(type, name, params, args, what) \
 	EXPORT type name params; \
 	EXPORT type name params \
 	{ \
-		bool removed = uninstall(number); \
+		bool removed = uninstall(number, what); \
 		type result = REAL(name) args; \
 \
 		if (removed) \
@@ -154,55 +165,14 @@ static void reinstall(void)
 	}
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-WRAP(handler, signal, (int number, handler wanted), (number, wanted))
-WRAP(handler, bsd_signal, (int number, handler wanted), (number, wanted))
-WRAP(handler, ssignal, (int number, handler wanted), (number, wanted))
-WRAP(handler, sysv_signal, (int number, handler wanted), (number, wanted))
-WRAP(handler, __sysv_signal, (int number, handler wanted), (number, wanted))
-WRAP(handler, sigset, (int number, handler wanted), (number, wanted))
-WRAP(int, sigignore, (int number), (number))
-WRAP(int, siginterrupt, (int number, int interrupt), (number, interrupt))
-
-/* ---- threads that block it ------------------------------------------------------------------ */
-
-static __thread bool blocks_sigbus; /* as the program sees it */
-
-typedef int set_mask(int how, const sigset_t *set, sigset_t *old);
-
-static int change_mask(set_mask *change, int how, const sigset_t *set, sigset_t *old)
-{
-	bool before = blocks_sigbus, named = set && sigismember(set, SIGBUS) == 1;
-	sigset_t others;
-	int result;
-
-	if (!spy_self->page || !atomic_load(&watching))
-		return change(how, set, old);
-	if (set && how == SIG_SETMASK)
-		blocks_sigbus = named;
-	else if (named)
-		blocks_sigbus = how == SIG_BLOCK;
-	if (named && how != SIG_UNBLOCK) {
-		others = *set;
-		sigdelset(&others, SIGBUS);
-		set = &others;
-	}
-	result = change(how, set, old);
-	if (result)
-		blocks_sigbus = before;
-	else if (old && before)
-		sigaddset(old, SIGBUS);
-	return result;
-}
-
-EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
-{
-	return change_mask(REAL(pthread_sigmask), how, set, old);
-}
-
-EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
-{
-	return change_mask(REAL(sigprocmask), how, set, old);
-}
+WRAP(handler, signal, (int number, handler wanted), (number, wanted), wanted)
+WRAP(handler, bsd_signal, (int number, handler wanted), (number, wanted), wanted)
+WRAP(handler, ssignal, (int number, handler wanted), (number, wanted), wanted)
+WRAP(handler, sysv_signal, (int number, handler wanted), (number, wanted), wanted)
+WRAP(handler, __sysv_signal, (int number, handler wanted), (number, wanted), wanted)
+WRAP(handler, sigset, (int number, handler wanted), (number, wanted), wanted)
+WRAP(int, sigignore, (int number), (number), SIG_IGN)
+WRAP(int, siginterrupt, (int number, int interrupt), (number, interrupt), SIG_DFL)
 
 /* ---- the handler ---------------------------------------------------------------------------- */
 
@@ -319,13 +289,12 @@ static void act_as_default(const siginfo_t *info, bool fault)
 	sigemptyset(&set);
 	sigaddset(&set, SIGBUS);
 	spy_syscall(SYS_rt_tgsigqueueinfo, getpid(), spy_syscall(SYS_gettid), SIGBUS, info);
-	REAL(pthread_sigmask)(SIG_UNBLOCK, &set, NULL);
+	spy_signal_mask_set(SIG_UNBLOCK, &set, NULL);
 }
 
 /* A thread that blocks it gets it later, or by sigwait. */
 static void defer(const siginfo_t *info, ucontext_t *context)
 {
-	blocks_sigbus = false;
 	sigaddset(&context->uc_sigmask, SIGBUS);
 	if (info->si_code == SI_TKILL)
 		spy_syscall(SYS_rt_tgsigqueueinfo, getpid(), spy_syscall(SYS_gettid), SIGBUS, info);
@@ -343,13 +312,15 @@ static void call_handler(const struct sigaction *action, siginfo_t *info, uconte
 		sigaddset(&mask, SIGBUS);
 	if (action->sa_flags & SA_RESETHAND)
 		sigaction(SIGBUS, &none, NULL);
-	REAL(pthread_sigmask)(SIG_SETMASK, &mask, NULL);
+	spy_signal_mask_mark(&mask);
+	spy_signal_mask_set(SIG_SETMASK, &mask, NULL);
 	action->sa_sigaction(SIGBUS, info, context);
 }
 
 static void on_bus(int number, siginfo_t *info, void *context)
 {
 	bool fault = info->si_code > 0 && info->si_code != BUS_MCEERR_AO;
+	bool blocked = spy_signal_mask_is_marked(&((ucontext_t *)context)->uc_sigmask);
 	struct sigaction action = settings[atomic_load(&setting)];
 	int error = errno;
 
@@ -358,11 +329,12 @@ static void on_bus(int number, siginfo_t *info, void *context)
 		errno = error;
 		return;
 	}
-	if (!fault && (blocks_sigbus || spy_self_defers))
+	if (!fault && (blocked || spy_self_defers))
 		defer(info, context);
 	else if (action.sa_handler == SIG_IGN && !fault)
 		;
-	else if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)
+	else if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN ||
+		 (blocked && !spy_self_defers))
 		act_as_default(info, fault);
 	else
 		call_handler(&action, info, context);

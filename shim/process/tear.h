@@ -5,9 +5,8 @@
  * logrotate's copytruncate, may truncate a file at any moment. No memory that survives a SIGKILL is
  * safe from that, so there is a handler: a fault in what the shim has mapped maps memory there, is
  * counted, and the program goes on. Any other SIGBUS is the program's, and is handled as without
- * the shim: the program's settings for SIGBUS (sigaction, signal and their kin) are kept here. A
- * thread cannot survive a fault while it blocks the signal. So threads that make CUDA calls do not
- * block it, although they see it as blocked.
+ * the shim: the program's settings for SIGBUS (sigaction, signal and their kin) are kept here.
+ * signal_mask.h: threads that block it.
  */
 #ifndef CUDASPY_SHIM_TEAR_H
 #define CUDASPY_SHIM_TEAR_H
@@ -20,6 +19,8 @@ struct spy_thread;
 /* The session begins, or goes on: the handler is there, also where a program has put another one
  * there by system calls of its own. */
 void spy_tear_watch(void);
+
+bool spy_tear_is_watching(void);
 
 /* In a forked child: its board is another one. */
 void spy_tear_forked(void);

@@ -34,7 +34,6 @@ struct spy_thread *spy_self_block_reentry(uintptr_t *before)
 {
 	struct spy_thread *thread = spy_self;
 
-	spy_self_defers++;
 	if (!thread->page)
 		return NULL;
 	*before = thread->reentry_frame;
@@ -46,7 +45,6 @@ void spy_self_restore_reentry(struct spy_thread *thread, uintptr_t before)
 {
 	if (thread == spy_self) /* its slot may be another thread's by now */
 		thread->reentry_frame = before;
-	spy_self_defers--;
 }
 
 uint64_t spy_overhead_begin(void)

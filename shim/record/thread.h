@@ -210,9 +210,6 @@ static inline bool spy_thread_try_work(struct spy_thread *thread, const void *he
 /* The calling thread's; never NULL, points to an empty one before the thread's first call. */
 extern __thread struct spy_thread *spy_self;
 
-/* More than 0: a SIGBUS that was sent to the thread is to come later (tear.c). */
-extern __thread unsigned int spy_self_defers;
-
 /* Gives the calling thread the empty one again. */
 void spy_self_reset(void);
 

@@ -37,6 +37,13 @@ for error in 1:openat 1:pwritev 1:fallocate 1:mkdirat 1:renameat 1:fcntl 1:fstat
 	esac
 done
 
+# A sandbox whose handler answers: SIGSYS is not blocked where the recorder makes the call, also in a thread that blocks it.
+for names in getpid openat,fcntl,newfstatat,fstat pwritev,fallocate,madvise,close rt_sigprocmask,clock_gettime; do
+	same "trap $names" "$bin/steps" calls:10 trap:$names calls:9000 thread:4000
+	[ -z "$(closing "trap $names.err")" ] || accounted "trap $names" 13010
+done
+same "blocked trap" "$bin/steps" calls:10 trap:getpid,fstat,madvise block calls:9000 thread:4000
+
 # What is listed suffices. The program itself and its C library need some, too.
 sed -n '/^System calls of the recorder:/,/^$/p' "$list" | tr -d '`,.:' >only
 [ "$(wc -w <only)" -gt 30 ] || fail "no list of system calls in $list"

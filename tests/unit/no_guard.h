@@ -8,6 +8,21 @@
 #include <stddef.h>
 #include "lib/signal_guard.h"
 
+__thread unsigned int spy_self_defers;
+
+bool spy_signals_hold(sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	return pthread_sigmask(SIG_SETMASK, &all, before) == 0;
+}
+
+void spy_signals_release(const sigset_t *before)
+{
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 struct spy_thread *spy_self_block_reentry(uintptr_t *before)
 {
 	(void)before;

@@ -1,8 +1,8 @@
 /*
  * tests/unit/test_signal_guard.c: what a slow path puts off comes right behind it: a cancellation, asynchronous or not, with its
- * result; a signal; and errno is what it was.
+ * result; a signal; and errno is what it was. What the kernel raises for what a slow path does comes at once.
  */
-/* links: */
+/* links: shim/process/signal_mask.c */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -12,8 +12,28 @@
 #include <stdbool.h>
 #include <unistd.h>
 #include "lib/signal_guard.h"
+#include "lib/elf_scan.h"
+#include "process/tear.h"
+#include "record/thread.h"
+#include <dlfcn.h>
 
 static atomic_int depth; /* how deep */
+
+/* ---- what is not linked ------------------------------------------------------------------------ */
+
+static struct spy_thread self;
+__thread struct spy_thread *spy_self = &self;
+__thread unsigned int spy_self_defers;
+
+bool spy_tear_is_watching(void)
+{
+	return true;
+}
+
+void *spy_next_symbol(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
 
 struct spy_thread *spy_self_block_reentry(uintptr_t *before)
 {
@@ -113,11 +133,86 @@ static void test_a_signal_waits_and_errno_stays(void **state)
 	assert_memory_equal(&before, &after, 8); /* as many bytes as the kernel has */
 }
 
+/* As a filter of system calls raises it, or an instruction; also in a thread that blocks SIGSYS. */
+static void test_what_the_kernel_raises_does_not_wait(void **state)
+{
+	static const int raised[] = {SIGSYS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP};
+	struct sigaction action = {.sa_handler = count_signal};
+	sigset_t set, old;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(raised) / sizeof(raised[0]); i++) {
+		struct spy_signal_guard guard;
+
+		atomic_store(&handled, 0);
+		sigaction(raised[i], &action, NULL);
+		guard = spy_signal_guard_begin();
+		raise(raised[i]);
+		assert_int_equal(atomic_load(&handled), 1);
+		spy_signal_guard_end(&guard);
+	}
+	sigemptyset(&set);
+	sigaddset(&set, SIGSYS);
+	pthread_sigmask(SIG_BLOCK, &set, &old);
+	for (int pending = 0; pending < 2; pending++) {
+		struct spy_signal_guard guard;
+
+		atomic_store(&handled, 0);
+		if (pending)
+			raise(SIGSYS);
+		guard = spy_signal_guard_begin();
+		assert_int_equal(atomic_load(&handled), 0);
+		if (!pending)
+			raise(SIGSYS);
+		assert_int_equal(atomic_load(&handled), !pending);
+		spy_signal_guard_end(&guard);
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* The mask as the kernel has it. */
+static bool is_blocked(int number)
+{
+	sigset_t real;
+
+	((int (*)(int, const sigset_t *, sigset_t *))dlsym(RTLD_NEXT, "sigprocmask"))(SIG_BLOCK,
+										      NULL, &real);
+	return sigismember(&real, number) == 1;
+}
+
+static void test_a_blocked_sigbus_only_looks_so(void **state)
+{
+	static struct spy_slot_page page;
+	struct spy_signal_guard guard;
+	sigset_t set, old;
+
+	(void)state;
+	sigemptyset(&set);
+	sigaddset(&set, SIGBUS);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	assert_true(is_blocked(SIGBUS)); /* it writes no records */
+	self.page = &page;
+	guard = spy_signal_guard_begin();
+	spy_signal_guard_end(&guard);
+	assert_false(is_blocked(SIGBUS));
+	pthread_sigmask(SIG_UNBLOCK, &set, &old);
+	assert_true(sigismember(&old, SIGBUS));
+	assert_false(sigismember(&old, SIGSTKFLT));
+	assert_false(is_blocked(SIGSTKFLT));
+	pthread_sigmask(SIG_SETMASK, &old, &set);
+	assert_false(sigismember(&set, SIGBUS));
+	pthread_sigmask(SIG_SETMASK, &set, &old);
+	assert_true(sigismember(&old, SIGBUS));
+	self.page = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_cancellation_waits),
 		cmocka_unit_test(test_a_signal_waits_and_errno_stays),
+		cmocka_unit_test(test_what_the_kernel_raises_does_not_wait),
+		cmocka_unit_test(test_a_blocked_sigbus_only_looks_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

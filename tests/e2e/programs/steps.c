@@ -15,10 +15,12 @@
  *   lowest         which number does open() give?
  *   kill           by SIGKILL
  *   block          the thread blocks all signals; blocked: says whether SIGBUS is
+ *   masked:N       a handler that blocks all signals makes N calls
  *   on-bus:HOW     handles SIGBUS: by sigaction, signal, ignore, default
  *   ask-bus        who handles it?
  *   bus            touches a page behind the end of a file of its own
  *   send-bus       sends itself a SIGBUS; wait-bus: takes one by sigwaitinfo
+ *   trap:NAMES     from here on system calls raise SIGSYS, and a handler says EPERM
  *   refuse:ERRNO:NAMES   from here on system calls fail with ERRNO, or kill (ERRNO 0)
  *   only:FILE      the same for all calls but those whose names are in the file (EPERM)
  */
@@ -41,6 +43,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 int cudaSetDevice(int device);
@@ -244,6 +247,24 @@ static void blocked(void)
 	       sigismember(&again, SIGBUS));
 }
 
+static int calls_of_handler;
+
+static void make_calls(int number)
+{
+	(void)number;
+	calls(calls_of_handler);
+}
+
+static void handle_masked(int n)
+{
+	struct sigaction action = {.sa_handler = make_calls};
+
+	calls_of_handler = n;
+	sigfillset(&action.sa_mask);
+	sigaction(SIGUSR2, &action, NULL);
+	raise(SIGUSR2);
+}
+
 static void wait_bus(void)
 {
 	sigset_t set;
@@ -313,6 +334,23 @@ static void refuse(const char *text)
 	       SECCOMP_RET_ALLOW);
 }
 
+static void answer(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *at = context;
+
+	(void)number;
+	(void)info;
+	at->uc_mcontext.gregs[REG_RAX] = -EPERM;
+}
+
+static void trap(const char *names)
+{
+	struct sigaction action = {.sa_sigaction = answer, .sa_flags = SA_SIGINFO | SA_NODEFER};
+
+	sigaction(SIGSYS, &action, NULL);
+	filter(names, true, SECCOMP_RET_TRAP, SECCOMP_RET_ALLOW);
+}
+
 static void only(const char *path)
 {
 	static char list[65536];
@@ -361,6 +399,8 @@ static bool about_signals(const char *step, const char *value)
 		block_all();
 	else if (strcmp(step, "blocked") == 0)
 		blocked();
+	else if (strcmp(step, "masked") == 0)
+		handle_masked(atoi(value));
 	else if (strcmp(step, "on-bus") == 0)
 		handle_bus(value);
 	else if (strcmp(step, "ask-bus") == 0)
@@ -411,6 +451,8 @@ static bool about_files(const char *step, const char *value)
 		lowest();
 	else if (strcmp(step, "refuse") == 0)
 		refuse(value);
+	else if (strcmp(step, "trap") == 0)
+		trap(value);
 	else if (strcmp(step, "only") == 0)
 		only(value);
 	else
