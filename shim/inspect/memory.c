@@ -66,7 +66,8 @@ static struct {
 /* Never 0, the date of a cache that was never filled. */
 struct spy_memory_date spy_memory_date = {.generation = 1};
 
-static struct directory directories[2]; /* 2 MiB of zeros: the pages in use are the ones touched */
+static struct directory *
+	directories; /* two: 2 MiB, mapped when the first range comes; the pages in use are the ones touched */
 
 static inline uint64_t load(const uint64_t *word)
 {
@@ -303,13 +304,28 @@ static void replace_leaf(uint64_t number, struct leaf *const *leaves, uint64_t n
 	free_leaf(gone);
 }
 
+/* Under the map's lock. */
+static bool make_directories(void)
+{
+	void *memory;
+
+	if (directories)
+		return true;
+	memory = mmap(NULL, 2 * sizeof(*directories), PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory != MAP_FAILED)
+		directories = memory;
+	return directories;
+}
+
 static bool begin_map(void)
 {
-	struct directory *new = other_directory();
-	struct leaf *leaf = new_leaf();
+	struct leaf *leaf = make_directories() ? new_leaf() : NULL;
+	struct directory *new;
 
 	if (!leaf)
 		return false;
+	new = other_directory();
 	store(&leaf->count, 0);
 	leaf->live = 0;
 	put_entry(new, 0, 0, leaf);

@@ -81,7 +81,7 @@ static uint64_t bytes_of_part(void)
 /* Of a part that is right now being noted as finished this says nothing: it passes for larger than it is. */
 void spy_parts_shrink(uint32_t number, uint64_t bytes)
 {
-	struct spy_part *part = &parts()->finished[number % SPY_PARTS_MOST];
+	struct spy_part *part = &spy_finished_parts[number % SPY_PARTS_MOST];
 
 	/* Pairs with finish, which makes it one of these at last. */
 	if (number >= atomic_load(&parts()->next) || number < atomic_load(&parts()->oldest) ||
@@ -98,7 +98,7 @@ void spy_parts_shrink(uint32_t number, uint64_t bytes)
 static struct spy_rec_part describe(enum spy_part_state state, uint32_t number)
 {
 	uint32_t removed = atomic_load(&parts()->removed);
-	const struct spy_part *last = &parts()->finished[removed % SPY_PARTS_MOST];
+	const struct spy_part *last = &spy_finished_parts[removed % SPY_PARTS_MOST];
 
 	return (struct spy_rec_part){.head.event = SPY_EV_PART,
 				     .state = (uint16_t)state,
@@ -176,15 +176,15 @@ static struct spy_tally sum_cuts(void)
 	struct spy_tally sum = {0};
 
 	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++) {
-		sum.calls += spy_session->threads[slot].cut.so_far.calls;
-		sum.lost += spy_session->threads[slot].cut.so_far.lost;
+		sum.calls += spy_threads[slot].cut.so_far.calls;
+		sum.lost += spy_threads[slot].cut.so_far.lost;
 	}
 	return sum;
 }
 
 static void finish(uint32_t number, uint32_t suffix, struct spy_tally so_far, uint64_t now)
 {
-	struct spy_part *part = &parts()->finished[number % SPY_PARTS_MOST];
+	struct spy_part *part = &spy_finished_parts[number % SPY_PARTS_MOST];
 	uint64_t bytes = bytes_of_part();
 
 	*part = (struct spy_part){.number = number,
@@ -214,8 +214,8 @@ static uint64_t turn(uint32_t number, uint32_t suffix)
 	atomic_store(&spy_session->part, number + 1);
 	spy_board_show(spy_session->board->part, number + 1);
 	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++) {
-		note_cut(&spy_session->threads[slot], number);
-		spy_thread_call_back(&spy_session->threads[slot]);
+		note_cut(&spy_threads[slot], number);
+		spy_thread_call_back(&spy_threads[slot]);
 	}
 	for (size_t i = 0; i < SPY_NONCUDA_THREADS; i++)
 		__atomic_store_n(&spy_session->noncuda_threads[i], 0, __ATOMIC_RELAXED);
@@ -434,5 +434,5 @@ __attribute__((no_sanitize("thread"))) static void count_stranded(struct spy_thr
 void spy_parts_count_stranded(void)
 {
 	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++)
-		count_stranded(&spy_session->threads[slot]);
+		count_stranded(&spy_threads[slot]);
 }

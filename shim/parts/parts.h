@@ -40,8 +40,7 @@ struct spy_parts {
 	_Atomic uint32_t windows; /* that had been opened when the part began */
 	uint64_t lost; /* board->lost of the parts before */
 	_Atomic uint64_t finished_bytes;
-	_Atomic uint32_t oldest, next; /* numbers: [oldest, next) are in `finished` */
-	struct spy_part finished[SPY_PARTS_MOST]; /* part n in place n % SPY_PARTS_MOST */
+	_Atomic uint32_t oldest, next; /* numbers: [oldest, next) are known (spy_finished_parts) */
 	/* retire.c */
 	_Atomic bool removing; /* a thread is at it */
 	_Atomic uint32_t going; /* the part whose files are being deleted; 0: none */

@@ -198,7 +198,7 @@ bool spy_parts_are_deleted(uint32_t part)
 static bool delete_part(int above, int *files)
 {
 	struct spy_parts *p = parts();
-	const struct spy_part *part = &p->finished[p->going % SPY_PARTS_MOST];
+	const struct spy_part *part = &spy_finished_parts[p->going % SPY_PARTS_MOST];
 	char hidden[SPY_PART_NAME_BYTES];
 	bool done = true;
 	int fd;
@@ -222,7 +222,7 @@ static struct spy_part *oldest(void)
 {
 	uint32_t number = atomic_load(&parts()->oldest);
 
-	return number < atomic_load(&parts()->next) ? &parts()->finished[number % SPY_PARTS_MOST]
+	return number < atomic_load(&parts()->next) ? &spy_finished_parts[number % SPY_PARTS_MOST]
 						    : NULL;
 }
 

@@ -39,7 +39,7 @@ uint32_t spy_outside_thread(pthread_t handle)
 	uint32_t slots = atomic_load_explicit(&spy_session->slots, memory_order_relaxed);
 
 	for (uint32_t slot = 1; slot < slots && slot < SPY_BOARD_SLOTS; slot++)
-		if (__atomic_load_n(&spy_session->threads[slot].handle, __ATOMIC_RELAXED) == handle)
+		if (__atomic_load_n(&spy_threads[slot].handle, __ATOMIC_RELAXED) == handle)
 			return __atomic_load_n(&spy_session->slot_tids[slot], __ATOMIC_ACQUIRE);
 	return 0;
 }

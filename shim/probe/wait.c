@@ -49,7 +49,7 @@ static uint32_t find_reader(const struct spy_thread *self, const void *object)
 	uint32_t slots = atomic_load_explicit(&spy_session->slots, memory_order_relaxed);
 
 	for (uint32_t slot = 1; slot < slots && slot < SLOTS_LOOKED_AT; slot++) {
-		const struct spy_thread *thread = &spy_session->threads[slot];
+		const struct spy_thread *thread = &spy_threads[slot];
 		uint32_t tid = __atomic_load_n(&spy_session->slot_tids[slot], __ATOMIC_ACQUIRE);
 
 		/* A thread inside no call has released what it acquired in one. */
@@ -130,7 +130,7 @@ void spy_wait_name_holder(struct spy_thread *thread, uint32_t tid)
 static void look_at_holder(struct spy_wait *wait)
 {
 	uint32_t slot = find_slot(wait->holder);
-	const struct spy_slot_page *page = slot ? spy_session->threads[slot].page : NULL;
+	const struct spy_slot_page *page = slot ? spy_threads[slot].page : NULL;
 
 	if (!page) {
 		wait->flags |= SPY_WAIT_IDLE_HOLDER;

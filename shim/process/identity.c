@@ -36,7 +36,7 @@ static void give_guarded(uid_t owner)
 	SPY_SIGNAL_GUARD;
 
 	for (uint32_t slot = 0; slot < atomic_load(&spy_session->slots); slot++)
-		give_stream(&spy_session->threads[slot], owner);
+		give_stream(&spy_threads[slot], owner);
 	spy_folder_give(spy_session->part, ".board", &spy_session->board_id, owner);
 	spy_folder_give(spy_session->part, "", NULL, owner);
 }

@@ -216,7 +216,7 @@ static void restore_page(size_t page)
 		spy_board_fill(spy_session->board);
 		return;
 	}
-	thread = &spy_session->threads[page - 1];
+	thread = &spy_threads[page - 1];
 	if (!thread->page)
 		return;
 	thread->page->tid = spy_session->slot_tids[page - 1];
@@ -268,8 +268,8 @@ static bool mend(uintptr_t address)
 		return false;
 	if (in_tail(spy_self, address))
 		return mend_tail(spy_self);
-	if (in_tail(&spy_session->threads[0], address))
-		return mend_tail(&spy_session->threads[0]);
+	if (in_tail(&spy_threads[0], address))
+		return mend_tail(&spy_threads[0]);
 	taken = spy_session->taken;
 	if (taken && in_tail(taken, address))
 		return mend_tail(taken);
@@ -375,7 +375,7 @@ static bool is_wiped(size_t page)
 
 	if (!page)
 		return spy_session->board->magic != SPY_BOARD_MAGIC;
-	thread = &spy_session->threads[page - 1];
+	thread = &spy_threads[page - 1];
 	return thread->page && spy_board_backs(spy_session->board, thread->page) &&
 	       thread->page->calls < thread->file.packet_calls;
 }

@@ -6,12 +6,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -71,26 +69,11 @@ static void after_fork_in_child(void)
 	spy_window_init();
 }
 
-/* Kernels before 4.14 and some emulations have no MADV_WIPEONFORK. */
-static void wipe_in_child(void)
-{
-	uint32_t slots = spy_session->slots;
-
-	memset(spy_session->threads, 0, slots * sizeof(spy_session->threads[0]));
-	memset(spy_session, 0, offsetof(struct spy_session, threads));
-}
-
 static void init(void)
 {
-	void *memory = mmap(NULL, sizeof(struct spy_session), PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	/* A program with more rights than its caller is not to write files for its caller. */
-	bool off = memory == MAP_FAILED || getauxval(AT_SECURE);
-
-	if (!off && madvise(memory, sizeof(struct spy_session), MADV_WIPEONFORK) < 0)
-		pthread_atfork(NULL, NULL,
-			       wipe_in_child); /* the first one: it runs before what follows */
+	/* Kernels before 4.14 and some emulations wipe nothing. It runs before what follows. */
+	if (!spy_session_init())
+		pthread_atfork(NULL, NULL, spy_session_wipe);
 	spy_options_read();
 	last_pid = (int)spy_syscall(SYS_getpid);
 	pthread_atfork(spy_fork_before, spy_fork_after, after_fork_in_child);
@@ -106,13 +89,8 @@ static void init(void)
 	spy_message_init();
 	if (!getcwd(first_directory, sizeof(first_directory)))
 		first_directory[0] = '\0';
-	if (memory == MAP_FAILED) {
-		static struct spy_session in_need;
-
-		memory = &in_need;
-	}
-	spy_session = memory;
-	if (off || spy_options.disable) {
+	/* A program with more rights than its caller is not to write files for its caller. */
+	if (getauxval(AT_SECURE) || spy_options.disable) {
 		spy_slots_disable();
 		spy_session->state = SPY_SESSION_FAILED;
 		return;
@@ -206,7 +184,7 @@ static void write_clock_record(void)
 static int begin_files(void)
 {
 	struct spy_board *board;
-	int error = make_folder();
+	int error = spy_session_map_tables() ? make_folder() : -ENOMEM;
 
 	if (error)
 		return error;
@@ -228,8 +206,8 @@ static int begin_files(void)
 	if (error)
 		return error;
 	spy_parts_begin();
-	spy_session->threads[0].tid = (uint32_t)spy_session->pid;
-	return spy_stream_make_room(&spy_session->threads[0]);
+	spy_threads[0].tid = (uint32_t)spy_session->pid;
+	return spy_stream_make_room(&spy_threads[0]);
 }
 
 /* What is known when a session begins. */
@@ -343,10 +321,10 @@ static void close_with_a_line(void)
 	uint64_t calls = 0, pageable = 0, lost = 0, not_written = 0;
 
 	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++) {
-		const struct spy_slot_page *page = spy_session->threads[slot].page;
+		const struct spy_slot_page *page = spy_threads[slot].page;
 
-		count_unbacked_page(&spy_session->threads[slot]);
-		not_written += spy_cost_not_written(&spy_session->threads[slot]);
+		count_unbacked_page(&spy_threads[slot]);
+		not_written += spy_cost_not_written(&spy_threads[slot]);
 
 		/* their threads may still count */
 		calls += __atomic_load_n(&page->calls, __ATOMIC_RELAXED);
@@ -382,7 +360,7 @@ static void wait_for_stores(void)
 static void look_at_files(void)
 {
 	for (uint32_t slot = 0; slot < atomic_load(&spy_session->slots); slot++)
-		if (!spy_stream_is_whole(&spy_session->threads[slot]))
+		if (!spy_stream_is_whole(&spy_threads[slot]))
 			atomic_store(&spy_session->damaged, true);
 }
 

@@ -82,11 +82,24 @@ struct spy_session {
 	uint64_t range_told[SPY_RANGE_NAMES];
 	bool range_bounded;
 	struct spy_parts parts;
-	struct spy_thread threads[SPY_BOARD_SLOTS];
 };
 
 /* The process' session; zeros in a forked child. NULL before the library was initialised. */
 extern struct spy_session *spy_session;
+
+/* Its slots, and the parts of the recording that are finished (part n in place n % SPY_PARTS_MOST):
+ * 45 MB of address space, which a process without CUDA does not have. Zeros in a forked child. */
+extern struct spy_thread *spy_threads;
+extern struct spy_part *spy_finished_parts;
+
+/* Makes room for them, once. False: there is no memory. */
+bool spy_session_map_tables(void);
+
+/* In a forked child, where the kernel has not done it (MADV_WIPEONFORK): zeros. */
+void spy_session_wipe(void);
+
+/* The library is initialised. False: the kernel does not wipe its memory in a forked child. */
+bool spy_session_init(void);
 
 /* Takes the number of calls that were lost before there was a board. */
 uint64_t spy_session_take_lost(void);

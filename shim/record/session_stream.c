@@ -25,7 +25,7 @@ static bool make_room(struct spy_thread *self)
  * on there. */
 static bool has_room(size_t bytes)
 {
-	struct spy_thread *self = &spy_session->threads[0];
+	struct spy_thread *self = &spy_threads[0];
 
 	if (spy_stream_is_behind(&self->file) && make_room(self))
 		spy_parts_tell_begin();
@@ -39,7 +39,7 @@ static bool has_room(size_t bytes)
 /* Where the next record goes, with its time; NULL: there is no room. Session lock held. */
 static struct spy_rec_other *find_place(size_t bytes)
 {
-	struct spy_thread *self = &spy_session->threads[0];
+	struct spy_thread *self = &spy_threads[0];
 	struct spy_rec_other *record;
 
 	if (!has_room(bytes))
@@ -53,14 +53,14 @@ static struct spy_rec_other *find_place(size_t bytes)
 
 static void count_discarded(void)
 {
-	struct spy_thread *self = &spy_session->threads[0];
+	struct spy_thread *self = &spy_threads[0];
 
 	self->file.packet->discarded = ++self->file.discarded;
 }
 
 static void publish(size_t bytes)
 {
-	struct spy_thread *self = &spy_session->threads[0];
+	struct spy_thread *self = &spy_threads[0];
 	const struct spy_rec_other *record = (const struct spy_rec_other *)self->head;
 
 	self->head += bytes;
@@ -103,8 +103,7 @@ void *spy_session_offer(enum spy_event event, size_t bytes)
 
 void spy_session_commit(size_t bytes)
 {
-	const struct spy_rec_other *record =
-		(const struct spy_rec_other *)spy_session->threads[0].head;
+	const struct spy_rec_other *record = (const struct spy_rec_other *)spy_threads[0].head;
 
 	publish(bytes);
 	spy_standing_see(record, bytes);
@@ -113,7 +112,7 @@ void spy_session_commit(size_t bytes)
 
 void spy_session_turn(void)
 {
-	spy_session->threads[0].retry_at = 0; /* there is room in the new folder's disk */
+	spy_threads[0].retry_at = 0; /* there is room in the new folder's disk */
 	has_room(0);
 }
 

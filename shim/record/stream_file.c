@@ -124,7 +124,7 @@ static struct spy_thread *richest(struct spy_thread *self)
 	if (may_give(self))
 		return self;
 	for (uint32_t i = 0; i < spy_session->slots; i++) {
-		struct spy_thread *thread = &spy_session->threads[i];
+		struct spy_thread *thread = &spy_threads[i];
 
 		if (may_give(thread) &&
 		    (!best || thread->file.stored_bytes > best->file.stored_bytes))
@@ -409,7 +409,7 @@ static void set_room(struct spy_thread *thread, size_t room)
 /* Slot 0's. Under a name that no reader looks at: a process that is killed before the part begins leaves no stream in it. */
 int spy_stream_prepare(uint32_t part)
 {
-	struct spy_thread *self = &spy_session->threads[0];
+	struct spy_thread *self = &spy_threads[0];
 	int fd = spy_folder_make(part, SPY_STREAM_PREPARED, &self->file.prepared), error;
 
 	if (fd < 0)
@@ -423,7 +423,7 @@ int spy_stream_prepare(uint32_t part)
 
 void spy_stream_unprepare(uint32_t part)
 {
-	struct spy_stream_file *file = &spy_session->threads[0].file;
+	struct spy_stream_file *file = &spy_threads[0].file;
 
 	spy_folder_remove(part, SPY_STREAM_PREPARED, &file->prepared);
 	file->prepared.inode = 0;

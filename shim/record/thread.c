@@ -259,7 +259,7 @@ static struct spy_thread *make_slot(void)
 
 	if (slot == SPY_BOARD_SLOTS)
 		return NULL;
-	thread = &spy_session->threads[slot];
+	thread = &spy_threads[slot];
 	thread->page = spy_board_page(spy_session->board, slot);
 	if (!thread->page)
 		return NULL;
@@ -277,7 +277,7 @@ static struct spy_thread *take_slot(void)
 
 	if (!slot)
 		return make_slot();
-	thread = &spy_session->threads[slot];
+	thread = &spy_threads[slot];
 	spy_session->free_slot = thread->next_free;
 	return thread;
 }

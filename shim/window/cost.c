@@ -474,7 +474,7 @@ static void write_counted(struct spy_rec_cost *record)
 __attribute__((no_sanitize("thread"))) void spy_cost_write_others(void)
 {
 	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++) {
-		struct spy_thread *thread = &spy_session->threads[slot];
+		struct spy_thread *thread = &spy_threads[slot];
 		uint32_t fn = 0;
 
 		while (fn < SPY_FN_COUNT && thread != spy_self && thread->counts_turn) {

@@ -32,3 +32,12 @@ print(os.wait()[1])'
 nothing linked "$bin/life" calls 0
 nothing opened "$bin/ways" local libcudart.so.13 printf
 nothing looked-up "$bin/ways" default cudaMalloc cuInit
+
+# Address space: 4 MB at most, also where the limit of data is low.
+kilobytes() {
+	awk '/^VmSize/ { print $2 }'
+}
+alone=$(cat /proc/self/status | kilobytes)
+with=$(LD_PRELOAD=$shim cat /proc/self/status | kilobytes)
+[ $((with - alone)) -le 4096 ] || [ -n "${SAN:-}" ] || fail "the recorder takes $((with - alone)) KB of address space"
+(ulimit -d 10000 && LD_PRELOAD=$shim exec /bin/true) || fail "does not start under a limit of 10 MB of data"

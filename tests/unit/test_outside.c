@@ -30,6 +30,8 @@
 #define MS 1000000
 
 struct spy_session *spy_session;
+static struct spy_thread threads[SPY_BOARD_SLOTS];
+struct spy_thread *spy_threads = threads;
 __thread struct spy_thread *spy_self;
 bool spy_clock_is_counter, spy_probing;
 uint64_t spy_long_gap = 1 * MS;
@@ -120,10 +122,11 @@ static int begin(void **state)
 	free(spy_session);
 	spy_session = aligned_alloc(128, (sizeof(*spy_session) + 127) / 128 * 128);
 	memset(spy_session, 0, sizeof(*spy_session));
+	memset(threads, 0, sizeof(threads));
 	memset(packet, 0, sizeof(packet));
 	memset(&page, 0, sizeof(page));
 	spy_session->slots = 3;
-	self = &spy_session->threads[1];
+	self = &spy_threads[1];
 	self->packet = (struct spy_packet *)packet;
 	self->page = &page;
 	self->head = packet + sizeof(struct spy_packet);
@@ -331,8 +334,8 @@ static void test_gil(void **state)
 static void test_thread(void **state)
 {
 	(void)state;
-	spy_session->threads[1].handle = 0x111;
-	spy_session->threads[2].handle = 0x222;
+	spy_threads[1].handle = 0x111;
+	spy_threads[2].handle = 0x222;
 	spy_session->slot_tids[1] = 11;
 	spy_session->slot_tids[2] = 22;
 	assert_int_equal(spy_outside_thread(0x222), 22);

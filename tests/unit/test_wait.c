@@ -30,6 +30,8 @@
 #define THREADS 4 /* slots 1 to 3 */
 
 struct spy_session *spy_session;
+static struct spy_thread threads[SPY_BOARD_SLOTS];
+struct spy_thread *spy_threads = threads;
 bool spy_cost_without_probes, spy_cost_without_stacks;
 struct spy_waiters spy_waiters[SPY_WAITERS_BUCKETS];
 __thread struct spy_thread *spy_self;
@@ -78,16 +80,17 @@ static int begin(void **state)
 	free(spy_session);
 	spy_session = aligned_alloc(128, (sizeof(*spy_session) + 127) / 128 * 128);
 	memset(spy_session, 0, sizeof(*spy_session));
+	memset(threads, 0, sizeof(threads));
 	memset(pages, 0, sizeof(pages));
 	memset(packet, 0, sizeof(packet));
 	spy_session->slots = THREADS;
 	for (uint32_t slot = 1; slot < THREADS; slot++) {
 		spy_session->slot_tids[slot] = 100 + slot;
-		spy_session->threads[slot].page = &pages[slot];
-		spy_session->threads[slot].slot = slot;
-		spy_session->threads[slot].tid = 100 + slot;
+		spy_threads[slot].page = &pages[slot];
+		spy_threads[slot].slot = slot;
+		spy_threads[slot].tid = 100 + slot;
 	}
-	self = &spy_session->threads[1];
+	self = &spy_threads[1];
 	self->packet = (struct spy_packet *)packet;
 	self->head = packet + sizeof(struct spy_packet);
 	spy_thread_use_room(self, packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM);
@@ -231,7 +234,7 @@ static void test_at_rest(void **state)
 	owner = 0;
 	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, true);
 	assert_int_equal(last()->flags, SPY_WAIT_UNFOLLOWED | SPY_WAIT_FREE | SPY_WAIT_FAILED);
-	spy_hold_add(&spy_session->threads[3], &rwlock); /* the table is not searched */
+	spy_hold_add(&spy_threads[3], &rwlock); /* the table is not searched */
 	wait_for(SPY_WAIT_SPIN, &rwlock, NULL, 5, false);
 	assert_int_equal(last()->flags, SPY_WAIT_UNFOLLOWED);
 	assert_int_equal(last()->holder, 0);
@@ -258,7 +261,7 @@ static void test_readers(void **state)
 
 	(void)state;
 	be_in_call(3);
-	spy_hold_add(&spy_session->threads[3], &rwlock);
+	spy_hold_add(&spy_threads[3], &rwlock);
 	spy_hold_add(self, &rwlock); /* one's own does not count */
 	wait_for(SPY_WAIT_WRITE, &rwlock, &owner, 5, false);
 	assert_int_equal(last()->holder, 103);
@@ -278,7 +281,7 @@ static void test_readers(void **state)
 	wait_for(SPY_WAIT_SPIN, &rwlock, NULL, 5, false);
 	assert_int_equal(last()->holder, 0);
 	spy_session->slot_tids[3] = 103;
-	spy_hold_remove(&spy_session->threads[3], &rwlock);
+	spy_hold_remove(&spy_threads[3], &rwlock);
 	wait_for(SPY_WAIT_WRITE, &rwlock, &owner, 5, false);
 	assert_int_equal(last()->flags, SPY_WAIT_FREE);
 	pthread_rwlock_rdlock(&rwlock); /* a reader in no call */
