@@ -27,47 +27,38 @@ static void find_source(struct finding_place *found, const struct place *place)
 	found->line = (uint64_t)place->line;
 }
 
-static void find_place(struct finding *finding, const struct place *place)
+static void find_place(struct finding *finding, const struct place *place, struct arena *texts)
 {
 	struct finding_place *found = &finding->place;
 
-	finding->lookup.cudas = place->cudas;
-	finding->lookup.of_kernel = place->kernel;
-	found->placed = true;
+	finding->lookup.between = place_is_between(place);
+	found->words = text_place(texts, place);
 	found->library = place->library ? place->path : NULL;
 	found->module = place->path;
-	found->caller = place->kernel ?: place->function;
+	found->caller = place->cudas && place->kernel ? place->kernel : place->function;
 	found->offset = place->offset;
 	find_source(found, place);
 }
 
 /* Of what a library calls: module and offset stay those that call, by which findings of the library
  * are known. */
-static void find_place_for(struct finding_place *found, const struct place *entry,
-			   const struct place *place, struct arena *texts)
+static void find_place_by(struct finding_place *found, const struct place *entry,
+			  const struct place *place, struct arena *texts)
 {
-	found->library = entry->path;
+	found->library = entry->library ? entry->path : NULL;
 	found->caller = entry->function;
 	found->library_caller = place->function;
 	find_source(found, place);
-	found->place_for = text_place_for(texts, entry, place);
+	found->words = text_place_by(texts, entry, place);
 }
 
 const char *finding_where(const struct finding *f, struct arena *texts)
 {
 	const struct finding_place *found = &f->place;
-	const struct place place = {.path = found->module,
-				    .offset = found->offset,
-				    .function = found->caller,
-				    .kernel = f->lookup.of_kernel ? found->caller : NULL,
-				    .inner = found->inner,
-				    .file = found->file,
-				    .line = (int)found->line};
 
-	if (!found->placed)
+	if (!found->words)
 		return NULL;
-	return arena_printf(texts, "%s%s%s", found->function ?: "a wait",
-			    found->place_for ?: text_place(texts, &place),
+	return arena_printf(texts, "%s%s%s", found->function ?: "a wait", found->words,
 			    found->elsewhere ? " and elsewhere" : "");
 }
 
@@ -102,7 +93,7 @@ static int by_place(const void *a, const void *b)
 /* ---- findings ------------------------------------------------------------------------------- */
 
 static struct finding from_site(struct site *site, const struct analysis *a,
-				struct symbolizer *symbols)
+				struct symbolizer *symbols, struct arena *texts)
 {
 	const struct process *process = &a->model.processes[site->key.process];
 	struct finding finding = {
@@ -119,7 +110,7 @@ static struct finding from_site(struct site *site, const struct analysis *a,
 		site->rounds.count == 1 &&
 		site->rounds.submissions == a->accounts.work.submissions[site->key.process];
 	symbolize(symbols, process, site->key.return_address, site->last_ns, &place);
-	find_place(&finding, &place);
+	find_place(&finding, &place, texts);
 	return finding;
 }
 
@@ -135,7 +126,7 @@ static void place_added(struct finding *finding, struct symbolizer *symbols, str
 		return;
 	symbolize(symbols, finding->origin.process, finding->lookup.address,
 		  finding->lookup.address_ns, &place);
-	find_place(finding, &place);
+	find_place(finding, &place, texts);
 	if (!finding->lookup.waiters_address)
 		return;
 	symbolize(symbols, finding->origin.process, finding->lookup.waiters_address,
@@ -450,31 +441,68 @@ static size_t places_behind(struct behind places[SITE_STACKS], const struct site
 	return count;
 }
 
+/* The kernel that all of a site's calls launch; NULL: none, several, or the detector names them. */
+static const char *only_kernel(const struct finding *finding, struct symbolizer *symbols)
+{
+	const struct site *site = finding->site;
+
+	if (!site || finding->detector->kernels || site->more_kernels || !site->kernels[0] ||
+	    site->kernels[1])
+		return NULL;
+	return demangle(symbols, site->kernels[0]);
+}
+
 /*
  * Kernels are launched from code that nvcc makes, and all launches of a kernel from the same;
  * without optimisation wrappers of CUDA's headers make calls, a runtime that was linked to the
- * program makes all of them, and NVIDIA's libraries make calls that are not in the program's code.
- * Stacks tell where in the program that is. If there are several such places, the kernel is the
- * better name for them; where there is none, the one that costs most is shown. Returns the stack
- * that goes with it; NULL: there is no such place.
+ * program makes all of them, and libraries make calls that are not in the program's code.
+ * Stacks tell where in the program that is; if there are several such places, the one that costs most is shown. Returns
+ * the stack that goes with it; NULL: there is no such place.
  */
 static const struct site_stack *find_caller(struct finding *finding,
 					    const struct site_stack *stacks, size_t n,
 					    struct symbolizer *symbols, struct arena *texts)
 {
 	struct behind places[SITE_STACKS];
-	size_t count = finding->lookup.cudas ? places_behind(places, stacks, n, symbols) : 0;
+	size_t count = finding->lookup.between ? places_behind(places, stacks, n, symbols) : 0;
 
 	if (!count)
 		return NULL;
-	if (count > 1 && finding->lookup.of_kernel)
-		return places[0].costliest;
+	places[0].place.kernel = places[0].place.kernel ?: only_kernel(finding, symbols);
 	if (places[0].entry.path)
-		find_place_for(&finding->place, &places[0].entry, &places[0].place, texts);
+		find_place_by(&finding->place, &places[0].entry, &places[0].place, texts);
 	else
-		find_place(finding, &places[0].place);
+		find_place(finding, &places[0].place, texts);
 	finding->place.elsewhere = count > 1;
 	return places[0].costliest;
+}
+
+/* The costliest of the lines of Python is the program's place: what it called made the calls. */
+static void find_python_place(struct finding *finding, struct symbolizer *symbols,
+			      struct arena *texts)
+{
+	const struct costly_line *line = &finding->stacks.python[0];
+	struct place place, entry;
+	struct python_line by;
+
+	if (!finding->lookup.between || !python_is_program(&line->at))
+		return;
+	symbolize_caller(symbols, line->costliest->stack, &place, &entry);
+	entry.kernel = entry.kernel ?: only_kernel(finding, symbols);
+	by = python_called(line->costliest->stack);
+	finding->place.words = text_python_place(texts, &line->at, &by, &entry);
+	finding->stacks.python_place = true;
+}
+
+/* In a thread of a framework's own: what of it called NVIDIA's library. */
+static void find_framework(struct finding *finding, const struct stack *stack,
+			   struct symbolizer *symbols, struct arena *texts)
+{
+	struct place place, entry;
+
+	if (finding->lookup.between && !symbolize_caller(symbols, stack, &place, &entry) &&
+	    place.path)
+		find_place_by(&finding->place, &entry, &place, texts);
 }
 
 /* What stacks tell of a finding: where in the program, in which lines of Python, and which of them
@@ -482,15 +510,22 @@ static const struct site_stack *find_caller(struct finding *finding,
 static void look_into_stacks(struct finding *finding, struct symbolizer *symbols,
 			     struct arena *texts)
 {
-	const struct site_stack *stacks, *shown;
+	const struct site_stack *stacks, *shown, *caller;
+	bool python;
 	size_t n;
 
 	stacks = stacks_of(finding, texts, &n);
 	if (!n)
 		return;
-	shown = find_caller(finding, stacks, n, symbols, texts) ?: heaviest(stacks, n);
-	if (!find_python(&finding->stacks, stacks, n, texts))
+	caller = find_caller(finding, stacks, n, symbols, texts);
+	shown = caller ?: heaviest(stacks, n);
+	python = find_python(&finding->stacks, stacks, n, texts);
+	if (!python)
 		finding->stacks.shown = shown;
+	if (!python && !caller)
+		find_framework(finding, shown->stack, symbols, texts);
+	else if (!caller)
+		find_python_place(finding, symbols, texts);
 	if (!finding->site)
 		finding->stacks.shown = NULL; /* what its call took is unknown */
 }
@@ -595,7 +630,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 		if (!site->count) /* all claims were let go */
 			continue;
 		findings = grow(findings, count, sizeof(*findings));
-		findings[count++] = from_site(site, a, symbols);
+		findings[count++] = from_site(site, a, symbols, texts);
 	}
 	if (count) {
 		count = merge_everywhere(findings, merge(findings, count));

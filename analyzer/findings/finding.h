@@ -262,14 +262,13 @@ struct alike {
 /* Where it is in the program. */
 struct finding_place {
 	const char *function; /* the CUDA function; NULL: none in particular */
-	bool placed; /* it is known where the call is made: the rest, and finding_where */
+	const char *words; /* where the call is made; NULL: the rest is unknown */
 	const char *module, *caller, *file; /* NULL unknown */
 	const char *inner; /* compiled into the caller, and called it; NULL: none */
 	const char *library; /* NVIDIA's, which makes the calls: its file; NULL: none */
-	/* What of the program called it there: then the caller is what it called, and file, line
-	 * and `inner` are the program's; NULL unknown. */
+	/* What of the program called a library that makes them: then the caller is that library's function, and
+	 * file, line and `inner` are the program's; NULL unknown. */
 	const char *library_caller;
-	const char *place_for; /* then in words */
 	bool elsewhere; /* there is more than one place behind that code; the costliest is told */
 	uint64_t offset, line;
 };
@@ -280,6 +279,7 @@ struct finding_stacks {
 	 * make next to nothing of its cost. */
 	const struct costly_line *python;
 	size_t n_python, n_minor_python;
+	bool python_place; /* the costliest is the finding's place */
 	const struct site_stack *shown; /* of where most of the cost is made; NULL: none */
 };
 
@@ -292,7 +292,7 @@ struct finding_lookup {
 		*stacks; /* of calls there, where there is no site: SITE_STACKS at most */
 	size_t n_stacks;
 	bool of_wait; /* between calls: the caller is who waits, and there is no CUDA function */
-	bool cudas, of_kernel; /* the caller is CUDA's code; and launches a known kernel */
+	bool between; /* the caller is somebody else's code (place_is_between), as far as is known */
 };
 
 /* As a gate (gate.h) has judged it. */
@@ -322,10 +322,11 @@ struct finding {
 	struct gate_result gate;
 };
 
-/* The length of the longest call that a stack told of, where it is made. */
+/* The length of the longest call that a stack told of, where it is made: of launches for each kernel. */
 struct told {
 	struct told_key {
 		uint64_t return_address; /* return address */
+		const char *kernel; /* the model's name of it; NULL: none, or unknown */
 		uint32_t process, fn;
 	} key;
 	uint64_t longest_ns;

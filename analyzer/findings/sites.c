@@ -337,6 +337,7 @@ static uint64_t who_judges(const struct findings *f, const struct observed *o)
 static bool is_outlier(struct findings *f, const struct observed *o)
 {
 	struct told_key key = {.return_address = record_return_address(o->record->raw),
+			       .kernel = kernel_of(o->record),
 			       .process = o->record->process,
 			       .fn = o->record->fn};
 	uint64_t ns = o->call->end_ns - o->call->begin_ns, before;

@@ -164,7 +164,7 @@ static const char *place_by(const struct live_words *w, const struct live_proces
 	if (!caller || !w->live->open)
 		return NULL;
 	symbolize(w->symbols, model, caller, now_ns(), &place);
-	if (!place.cudas && !place.library)
+	if (!place_is_between(&place))
 		return words_of(w, &place);
 	if (!place.kernel)
 		own = words_of(w, &place);

@@ -16,7 +16,7 @@
 struct finding_row {
 	const char *id, *title, *severity, *headline, *cost_known, *program, *host, *function,
 		*module, *caller, *file, *library, *library_caller, *where, *elsewhere;
-	const char *python, *python_function, *python_file;
+	const char *python, *python_lines, *python_function, *python_file;
 	const char *what, *fix, *otherwise, *gain, *more, *costs, *evidence, *overlaps, *suppressed,
 		*compared, *fails;
 	const char *share, *share_of, *recurs, *recurrence;
@@ -71,8 +71,8 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, library_caller, UNIT_TEXT),
 	COLUMN_LINE(struct finding_row, where, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, elsewhere, UNIT_TEXT),
-	{.key = "python", .title = "", .unit = UNIT_TEXT, .place = COLUMN_BELOW_WORDS,
-	 .offset = offsetof(struct finding_row, python)},
+	COLUMN_JSON(struct finding_row, python, UNIT_TEXT),
+	COLUMN_TEXT_WORDS(struct finding_row, python_lines),
 	COLUMN_JSON(struct finding_row, python_function, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, python_file, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, python_line, UNIT_COUNT),
@@ -297,6 +297,9 @@ static void describe_python(struct finding_row *row, struct arena *texts,
 	if (!stacks->n_python)
 		return;
 	row->python = arena_printf(texts, "from Python: %s", python_words(texts, stacks));
+	/* for people unless it says what the place did */
+	if (!stacks->python_place || stacks->n_python + stacks->n_minor_python > 1)
+		row->python_lines = row->python;
 	row->python_function = arena_printf(texts, "%s", stacks->python[0].at.code->function);
 	row->python_file = arena_printf(texts, "%s", stacks->python[0].at.code->file);
 	row->python_line = stacks->python[0].at.line;

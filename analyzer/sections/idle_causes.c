@@ -92,15 +92,28 @@ static size_t first_of(const struct idle_writer *w, uint64_t owner)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
+/* Where the program is that came to the address, by the stack as far as there is one. */
+static struct place place_of(const struct idle_writer *w, const struct process *process,
+			     const struct stack *stack, uint64_t address, uint64_t ns)
+{
+	struct place place, entry, programs;
+
+	symbolize(w->symbols, process, address, ns, &place);
+	return stack && place_is_between(&place) &&
+			       symbolize_caller(w->symbols, stack, &programs, &entry)
+		       ? programs
+		       : place;
+}
+
 /* "main, app.c:12", "app+0x1234"; NULL: unknown. */
 static const char *place_words(const struct idle_writer *w, const struct process *process,
-			       uint64_t address, uint64_t ns)
+			       const struct stack *stack, uint64_t address, uint64_t ns)
 {
 	struct place place;
 
 	if (!address)
 		return NULL;
-	symbolize(w->symbols, process, address, ns, &place);
+	place = place_of(w, process, stack, address, ns);
 	if (place.path && place.file)
 		return arena_printf(w->texts, "%s, %s:%d", place.inner ?: place.function ?: "?",
 				    path_basename(place.file), place.line);
@@ -120,7 +133,7 @@ static const char *site_words(const struct idle_writer *w, const struct process 
 
 	if (words)
 		return words;
-	words = place_words(w, process, address, ns);
+	words = place_words(w, process, stack, address, ns);
 	function = text_function(w->a->set, fn);
 	if (!function)
 		return words;
@@ -138,7 +151,7 @@ static const char *end_words(const struct idle_writer *w, const struct process *
 	if (line.code && line.line)
 		return arena_printf(w->texts, "%s:%u", path_basename(line.code->file), line.line);
 	if (address)
-		symbolize(w->symbols, process, address, ns, &place);
+		place = place_of(w, process, stack, address, ns);
 	if (place.path && place.file)
 		return arena_printf(w->texts, "%s:%d", path_basename(place.file), place.line);
 	return place.path

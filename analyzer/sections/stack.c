@@ -112,8 +112,11 @@ static const char *words(struct arena *texts, const struct frame_row *row)
 
 static struct frame_row row_of(struct arena *texts, const struct place *place)
 {
+	/* a stub goes by its kernel's name, not by what nvcc made of that */
+	const char *function = place->kernel ?: place->function;
+
 	return (struct frame_row){
-		.function = place->function ? arena_printf(texts, "%s", place->function) : NULL,
+		.function = function ? arena_printf(texts, "%s", function) : NULL,
 		.file = place->file ? arena_printf(texts, "%s", place->file) : NULL,
 		.module =
 			place->path ? arena_printf(texts, "%s", path_basename(place->path)) : NULL,

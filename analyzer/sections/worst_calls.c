@@ -219,9 +219,11 @@ static const char *place_text(struct arena *texts, const struct analysis *a,
 	if (!v->return_address)
 		return NULL;
 	symbolize(symbols, v->thread->process, v->return_address, v->end_ns, &place);
-	words = text_place(texts, &place);
-	if (place.library && v->stack && symbolize_caller(symbols, v->stack, &user, &entry))
-		words = text_place_for(texts, &entry, &user);
+	if (!place_is_between(&place) || !v->stack ||
+	    !symbolize_caller(symbols, v->stack, &user, &entry))
+		words = text_place(texts, &place);
+	else
+		words = entry.path ? text_place_by(texts, &entry, &user) : text_place(texts, &user);
 	return arena_printf(texts, "%s%s", text_function(a->set, v->fn), words);
 }
 

@@ -18,21 +18,56 @@ static bool is_library(const char *file)
 	return !names_file(file);
 }
 
+bool python_is_program(const struct python_line *line)
+{
+	return line->code && !is_library(line->code->file);
+}
+
+static struct python_line line_of(const struct stack *stack, uint8_t i)
+{
+	return (struct python_line){.code = model_python(stack, &stack->python[i]),
+				    .line = stack->python[i].line};
+}
+
 struct python_line python_line(const struct stack *stack)
 {
-	struct python_line innermost = {0};
+	struct python_line innermost = {0}, line;
 	uint8_t i;
 
 	for (i = 0; stack && i < stack->n_python; i++) {
-		struct python_line line = {.code = model_python(stack, &stack->python[i]),
-					   .line = stack->python[i].line};
-
-		if (!line.code)
-			continue;
-		if (!is_library(line.code->file))
+		line = line_of(stack, i);
+		if (python_is_program(&line))
 			return line;
 		if (!innermost.code)
 			innermost = line;
 	}
 	return innermost;
+}
+
+/* Not how a package calls itself: "Module._call_impl", "Optimizer.hook.<locals>.wrapper". */
+static bool has_public_name(const struct python_line *line)
+{
+	const char *name = line->code->function, *dot = strrchr(name, '.');
+
+	name = dot ? dot + 1 : name;
+	return !strstr(line->code->function, "<locals>") &&
+	       (name[0] != '_' || (name[1] == '_' && strcmp(name, "__call__") != 0));
+}
+
+struct python_line python_called(const struct stack *stack)
+{
+	struct python_line called = {0}, line;
+	bool public = false, has;
+	uint8_t i;
+
+	for (i = 0; stack && i < stack->n_python; i++) {
+		line = line_of(stack, i);
+		if (python_is_program(&line))
+			return called;
+		has = line.code && has_public_name(&line);
+		if (line.code && (has || !public))
+			called = line;
+		public |= has;
+	}
+	return (struct python_line){0};
 }

@@ -19,4 +19,11 @@ struct python_line {
  */
 struct python_line python_line(const struct stack *stack);
 
+/* Is it none of a package, nor of Python's own? */
+bool python_is_program(const struct python_line *line);
+
+/* What that line of a program called of a package, by a name that its users know if there is one; code is NULL if
+ * it made the call itself. */
+struct python_line python_called(const struct stack *stack);
+
 #endif

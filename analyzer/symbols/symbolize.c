@@ -289,8 +289,15 @@ static const char *const nvidias[] = {
 	NULL};
 /* clang-format on */
 static const char *const cudas_own[] = {"libcuda", "libcudart", NULL};
-/* Libraries call others back through these, and threads begin there. */
-static const char *const systems[] = {"libc", "libc-*", "libpthread*", "libstdc++", "ld-*", NULL};
+/* Libraries call others back through these, and threads begin there: they say nothing of what is done. */
+static const char *const systems[] = {"libc",     "libc-*", "libpthread*", "libstdc++",
+				      "libgcc_s", "ld-*",   NULL};
+/* Frameworks and languages that a program calls, wherever they were installed. */
+static const char *const frameworks[] = {
+	"libffi",  "_ctypes", "_cffi_backend", "libtorch*", "libc10*",        "libcaffe2*",
+	"libxla*", "xla_*",   "libjax*",       "pjrt_*",    "libtensorflow*", "libonnxruntime*",
+	"libgomp", "libomp",  "libiomp5",      NULL};
+static const char *const interpreters[] = {"libpython*", "python", "python2*", "python3*", NULL};
 
 /* How much of a file's name is the library's: Python's packages add "-" and eight digits,
  * "libcudart-9335f6a2.so.12". */
@@ -319,25 +326,70 @@ static bool is_one_of(const char *const *names, const char *path)
 	return false;
 }
 
-/* Neither CUDA's nor the program's. */
+static bool has_part(const char *path, const char *const *parts)
+{
+	for (; *parts; parts++)
+		if (strstr(path, *parts))
+			return true;
+	return false;
+}
+
 static bool is_systems(const struct place *place)
 {
 	return place->path && is_one_of(systems, place->path);
+}
+
+/* Right in one of the distribution's folders for libraries: "/usr/lib/x86_64-linux-gnu/libcv.so". */
+static bool is_distributions(const char *path)
+{
+	static const char *const folders[] = {"/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/", NULL};
+	const char *file = path_basename(path), *const * folder, *triplet;
+
+	for (folder = folders; *folder; folder++) {
+		const char *in = path + strlen(*folder);
+
+		if (strncmp(path, *folder, strlen(*folder)) != 0)
+			continue;
+		triplet = strstr(in, "-linux-gnu/");
+		return in == file || (triplet && strchr(triplet, '/') + 1 == file);
+	}
+	return false;
+}
+
+/* A header whose templates are compiled into programs. */
+static bool is_foreign_file(const char *file)
+{
+	static const char *const headers[] = {"/include/c++/", "/torch/include/", "/include/ATen/",
+					      "/include/c10/", "/include/torch/", NULL};
+
+	return has_part(file, headers);
+}
+
+/* Neither CUDA's nor the program's. */
+static bool is_foreign(const struct place *place)
+{
+	static const char *const packages[] = {"/site-packages/", "/dist-packages/", "/lib/python3",
+					       "/lib64/python3", NULL};
+
+	if (place->file && is_foreign_file(place->file))
+		return true;
+	return place->path && (is_systems(place) || is_one_of(frameworks, place->path) ||
+			       has_part(place->path, packages) || is_distributions(place->path));
 }
 
 /* Of CUDA's headers, those of Thrust and CUB (before CUDA 13 not in cccl) among them, or what nvcc
  * made of the program's file. */
 static bool is_cudas_file(const char *file)
 {
-	static const char *const parts[] = {"cuda_runtime",     "/crt/device_functions.h",
-					    ".cudafe1.stub.c",  "/include/cccl/",
-					    "/include/thrust/", "/include/cub/"};
-	size_t i;
+	static const char *const parts[] = {"cuda_runtime",
+					    "/crt/device_functions.h",
+					    ".cudafe1.stub.c",
+					    "/include/cccl/",
+					    "/include/thrust/",
+					    "/include/cub/",
+					    NULL};
 
-	for (i = 0; i < ARRAY_SIZE(parts); i++)
-		if (strstr(file, parts[i]))
-			return true;
-	return false;
+	return has_part(file, parts);
 }
 
 #define STUB "__device_stub_"
@@ -387,13 +439,11 @@ static bool is_runtimes_function(const char *function)
  * header. */
 static bool is_cudas_function(const char *function)
 {
-	static const char *const parts[] = {"__cudaLaunchKernel_helper", "__wrapper__device_stub_"};
-	size_t i;
+	static const char *const parts[] = {"__cudaLaunchKernel_helper", "__wrapper__device_stub_",
+					    NULL};
 
-	for (i = 0; i < ARRAY_SIZE(parts); i++)
-		if (strstr(function, parts[i]))
-			return true;
-	return is_runtimes_function(function) || is_known_function(function);
+	return has_part(function, parts) || is_runtimes_function(function) ||
+	       is_known_function(function);
 }
 
 static void look_for_cudas(struct symbolizer *s, struct place *place)
@@ -405,6 +455,8 @@ static void look_for_cudas(struct symbolizer *s, struct place *place)
 	place->cudas =
 		stub || place->library || (place->function && is_cudas_function(place->function)) ||
 		(place->file && is_cudas_file(place->file)) || is_one_of(cudas_own, place->path);
+	place->interpreter = is_one_of(interpreters, place->path);
+	place->foreign = !place->cudas && !place->interpreter && is_foreign(place);
 	if (place->cudas && place->function && is_runtimes_function(place->function))
 		place->function = runtimes_function;
 }
@@ -423,35 +475,69 @@ bool symbolize_is_kernels(const char *function, const char *kernel)
 	return false;
 }
 
+struct walk {
+	struct place *entry;
+	struct place framework; /* that called NVIDIA's library; no path: none */
+	const char *kernel;
+	bool between; /* somebody else's code so far */
+};
+
+/* Where nothing was told yet, or something without a name. */
+static bool tells_more(const struct place *place, const struct place *known)
+{
+	return !known->path || (place->function && !known->function);
+}
+
+/* Somebody else's code on the way to the call. */
+static void note_between(struct walk *walk, const struct place *place)
+{
+	struct place *entry = walk->entry;
+
+	walk->between = true;
+	walk->kernel = place->kernel ?: walk->kernel;
+	if (place->library && (place->function || !entry->function))
+		*entry = *place;
+	if (!place->foreign || is_systems(place))
+		return;
+	if (!entry->library && tells_more(place, entry))
+		*entry = *place;
+	else if (entry->library && tells_more(place, &walk->framework))
+		walk->framework = *place;
+}
+
+/* The program's own? What lies before it is noted. */
+static bool walk_ends(struct walk *walk, const struct place *place)
+{
+	if (!place_is_between(place))
+		return !walk->between || !symbolize_is_kernels(place->function, walk->kernel);
+	note_between(walk, place);
+	return false;
+}
+
 bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place,
 		      struct place *entry)
 {
 	struct place places[INLINED_MOST];
-	const char *kernel = NULL;
-	bool cudas = false;
+	struct walk walk = {.entry = entry};
 	size_t i, j, n;
 
 	*entry = (struct place){0};
 	for (i = 0; i < stack->n; i++) {
 		n = symbolize_all(s, stack->process, stack->frames[i], stack->ns, places);
-		for (j = 0; j < n; j++) {
-			if (places[j].cudas) {
-				cudas = true;
-				kernel = places[j].kernel ?: kernel;
-				if (places[j].library && (places[j].function || !entry->function))
-					*entry = places[j];
-			} else if (!cudas) {
-				return false;
-			} else if (!is_systems(&places[j]) &&
-				   !symbolize_is_kernels(places[j].function, kernel)) {
-				*place = places[n - 1];
-				place->file = places[j].file;
-				place->line = places[j].line;
-				place->inner = j < n - 1 ? places[j].function : NULL;
-				return true;
-			}
-		}
+		for (j = 0; j < n && !walk_ends(&walk, &places[j]); j++)
+			if (places[j].interpreter)
+				goto none;
+		if (j == n)
+			continue;
+		*place = places[n - 1];
+		place->kernel = walk.kernel;
+		place->file = places[j].file;
+		place->line = places[j].line;
+		place->inner = j < n - 1 ? places[j].function : NULL;
+		return walk.between;
 	}
+none:
+	*place = walk.framework;
 	return false;
 }
 
@@ -459,8 +545,8 @@ bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct pl
 
 /*
  * The line found is that of the innermost function compiled into the ones around it, which is
- * named, too. But a wrapper of a header of CUDA's, compiled into its caller, names a line of the
- * header: the line to show is the one that called it.
+ * named, too. But a wrapper of a header of CUDA's or of a library's, compiled into its caller, names a line of
+ * the header: the line to show is the one that called it.
  */
 static void enter_inlined(struct symbolizer *s, Dwfl_Module *module, GElf_Addr address,
 			  struct place *place)
@@ -474,7 +560,8 @@ static void enter_inlined(struct symbolizer *s, Dwfl_Module *module, GElf_Addr a
 	for (i = 0; i < n; i++) {
 		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
 			continue;
-		if (!place->file || !is_cudas_file(place->file)) {
+		if (!place->file ||
+		    (!is_cudas_file(place->file) && !is_foreign_file(place->file))) {
 			place->inner = name_of(s, &scopes[i]);
 			break;
 		}

@@ -35,8 +35,18 @@ struct place {
 	bool cudas;
 	/* in one of those that a program calls for more than CUDA: cuBLAS, cuFFT, NCCL */
 	bool library;
+	/* In another library that came with neither: libtorch, libffi, the C library, a package of Python's, or a template of
+	 * its headers in the program. */
+	bool foreign;
+	bool interpreter; /* that runs Python: its functions are on the stack of Python's own */
 	const char *kernel; /* which that launches; NULL: none, or unknown */
 };
+
+/* Somebody else's code, by which the program came to the call. */
+static inline bool place_is_between(const struct place *place)
+{
+	return place->cudas || place->foreign || place->interpreter;
+}
 
 struct symbolizer *symbolizer_new(void);
 void symbolizer_free(struct symbolizer *s);
@@ -65,9 +75,11 @@ size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64
 		     uint64_t ns, struct place places[INLINED_MOST]);
 
 /*
- * Where the program's own code is, of a stack that begins with CUDA's; false: it does not, or ends
- * there. entry: what the program called of NVIDIA's libraries on the way, without a function if
- * none there has a name; no path: nothing.
+ * Where the program's own code is, of a stack that begins with somebody else's; false: it does not, or ends
+ * there, or an interpreter ran it. entry: by what of a library the program came to the call, without a function if
+ * none there has a name; no path: nothing. Of NVIDIA's libraries it is what the program called; of others
+ * the innermost function, which says more of what is done. place->kernel: what is launched; NULL: unknown, or nothing.
+ * Where the answer is no, place is the framework's that called NVIDIA's library; no path: none.
  */
 bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place,
 		      struct place *entry);

@@ -21,6 +21,12 @@ static const char *function_words(struct arena *texts, const struct place *place
 	return arena_printf(texts, "%s%s%s", name ?: "", source, around);
 }
 
+/* What is launched there: " of scale(int)". */
+static const char *kernel_words(struct arena *texts, const struct place *place)
+{
+	return place->kernel ? arena_printf(texts, " of %s", place->kernel) : "";
+}
+
 const char *text_place(struct arena *texts, const struct place *place)
 {
 	const char *module, *words;
@@ -31,10 +37,11 @@ const char *text_place(struct arena *texts, const struct place *place)
 				     : "";
 	module = arena_printf(texts, "%s+0x%llx", path_basename(place->path),
 			      (unsigned long long)place->offset);
-	if (place->kernel)
-		return arena_printf(texts, " of %s (%s)", place->kernel, module);
 	words = function_words(texts, place);
-	return words ? arena_printf(texts, " in %s (%s)", words, module)
+	if (place->kernel && (place->cudas || !words))
+		return arena_printf(texts, " of %s (%s)", place->kernel, module);
+	return words ? arena_printf(texts, "%s in %s (%s)", kernel_words(texts, place), words,
+				    module)
 		     : arena_printf(texts, " in %s", module);
 }
 
@@ -51,14 +58,39 @@ static const char *library_caller(struct arena *texts, const struct place *place
 			    (unsigned long long)place->offset);
 }
 
-const char *text_place_for(struct arena *texts, const struct place *entry,
-			   const struct place *place)
+/* "cublasCreate_v2 (libcublas.so.13)", "libffi.so.8+0x7b16". */
+static const char *library_words(struct arena *texts, const struct place *entry)
 {
-	const char *library = path_basename(entry->path), *called = library;
+	const char *library = path_basename(entry->path);
 
 	if (entry->function)
-		called = arena_printf(texts, "%s (%s)", entry->function, library);
-	return arena_printf(texts, " in %s, for %s", called, library_caller(texts, place));
+		return arena_printf(texts, "%s (%s)", entry->function, library);
+	return entry->library ? library
+			      : arena_printf(texts, "%s+0x%llx", library,
+					     (unsigned long long)entry->offset);
+}
+
+const char *text_place_by(struct arena *texts, const struct place *entry, const struct place *place)
+{
+	return arena_printf(texts, "%s in %s, by %s", kernel_words(texts, place),
+			    library_caller(texts, place), library_words(texts, entry));
+}
+
+const char *text_python_place(struct arena *texts, const struct python_line *line,
+			      const struct python_line *by, const struct place *entry)
+{
+	const char *words = arena_printf(texts, "%s in %s, %s", kernel_words(texts, entry),
+					 line->code->function, path_basename(line->code->file));
+
+	if (line->line)
+		words = arena_printf(texts, "%s:%u", words, line->line);
+	if (by->code)
+		words = arena_printf(texts, "%s, by %s (%s:%u)", words, by->code->function,
+				     path_basename(by->code->file), by->line);
+	if (entry->path)
+		words = arena_printf(texts, "%s%s%s", words, by->code ? ", " : ", by ",
+				     library_words(texts, entry));
+	return words;
 }
 
 const char *text_python(struct arena *texts, const struct python_line *line)

@@ -11,10 +11,14 @@
 /* " in main, app.c:12 (app+0x1234)"; what is not known is left out, "" if nothing is. */
 const char *text_place(struct arena *texts, const struct place *place);
 
-/* Of what one of NVIDIA's libraries calls:
- * " in cublasCreate_v2 (libcublas.so.13), for main, app.c:12". */
-const char *text_place_for(struct arena *texts, const struct place *entry,
-			   const struct place *place);
+/* Of what a library calls: " in main, app.c:12, by cublasCreate_v2 (libcublas.so.13)". */
+const char *text_place_by(struct arena *texts, const struct place *entry,
+			  const struct place *place);
+
+/* The same where a line of Python is the program's: " in step, train.py:21, by Module.to (module.py:1384),
+ * at::native::copy_ (libtorch_cuda.so)". by, entry: as far as they are known; entry->kernel is launched. */
+const char *text_python_place(struct arena *texts, const struct python_line *line,
+			      const struct python_line *by, const struct place *entry);
 
 /* "train.py:42 in step"; NULL for none. */
 const char *text_python(struct arena *texts, const struct python_line *line);

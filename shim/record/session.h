@@ -70,7 +70,7 @@ struct spy_session {
 	struct spy_heap heap;
 	struct spy_text environment; /* of the metadata */
 	struct spy_module *modules; /* known to the trace */
-	struct spy_stack_site stack_sites[SPY_STACK_SITES];
+	struct spy_stack_site stack_sites[SPY_STACK_SITES], stack_kernels[SPY_STACK_KERNELS];
 	struct spy_python pythons[2]; /* python.c: the interpreter, if … */
 	const struct spy_python *python_here; /* … it points to one of them */
 	const struct spy_python *python_last; /* the one described last; under the look_lock */

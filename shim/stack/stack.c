@@ -7,9 +7,10 @@
  * of the runtime's launches only those to the legacy default stream, for which other streams wait.
  * Too many of these are a problem, too, and the return address does not say where they come from:
  * of <<<>>>, in a program with a static CUDA runtime, in C++ with many wrappers, in Python. In a
- * program with Python its lines are recorded with the stack (python.h).
+ * program with Python its lines are recorded with the stack (python.h). For the same reason such a call
+ * that waited, if only for some microseconds, counts as one of the sample, into whatever stream.
  *
- * A place (return address and function) gets a stack for its first eight calls (of a sample four),
+ * A place (return address and function, and of a launch the kernel) gets a stack for its first eight calls (of a sample four),
  * then for each that took twice as long as the longest recorded, and for about the 16th, 32nd, 64th
  * …: so a wrapper that all of a program calls shows some more of its callers. A thread gets 50 a
  * second in the long run, 200 at once: a program's start makes many such calls, and its work begins
@@ -17,7 +18,8 @@
  *
  * They take half a per cent of a thread's time in the long run, and 20 ms at once, of which samples get
  * half: with many lines of Python that is less than 50 a second. This does not hold for calls that failed or
- * copied pageable memory, nor is a stack counted whose call took a hundred times as long.
+ * copied pageable memory, nor is a stack counted whose call took a hundred times as long. And neither share keeps
+ * a place from having its first when a call takes 10 ms.
  */
 #include <stddef.h>
 #include <string.h>
@@ -37,12 +39,14 @@
 
 #define FIRST_CALLS 8 /* of a place that get a stack */
 #define FIRST_SAMPLED 4
+#define WAITED_US 20 /* from so long on, a short call has waited for something */
 #define MADE_BEFORE 4 /* so many things are made before it counts as again */
 #define PER_SECOND 50 /* a thread's, in the long run */
 #define AT_ONCE 200 /* for a program's start makes many, and its work begins right behind it */
 #define SAMPLED_AT_ONCE 100 /* of these that are only in a sample */
 #define TIME_PART 200 /* of a thread's time is for stacks: … */
 #define TIME_AT_ONCE_MS 20
+#define FIRST_MS 10 /* from so long on a call is sure to have a stack, if its place has none */
 #define TIME_MOST_MS 2 /* that one takes; in what goes beyond that its thread had no CPU */
 #define SLOW_CALL 100 /* times what its stack takes */
 #define AGAIN_MS 250 /* a place is recorded once more, where old packets are deleted */
@@ -52,6 +56,7 @@
 uint64_t spy_closer_look = UINT64_MAX;
 uint64_t spy_long_gap = UINT64_MAX;
 static uint64_t long_call = UINT64_MAX; /* that is worth a stack */
+static uint64_t waited = UINT64_MAX; /* that is one of a sample */
 static bool bounded; /* old packets are deleted */
 
 void spy_stack_begin(uint64_t frequency)
@@ -59,7 +64,8 @@ void spy_stack_begin(uint64_t frequency)
 	long_call = spy_options.nostacks ? UINT64_MAX : frequency / 1000;
 	bounded = spy_options_keeps_packets();
 	spy_long_gap = long_call;
-	spy_closer_look = long_call < spy_long_call ? long_call : spy_long_call;
+	waited = spy_options.nostacks ? UINT64_MAX : frequency / (1000000 / WAITED_US);
+	spy_closer_look = waited < spy_long_call ? waited : spy_long_call;
 }
 
 static bool failed(const struct spy_frame *frame)
@@ -82,7 +88,8 @@ static uint8_t worth_a_look(const struct spy_thread *thread, const struct spy_fr
 		why |= SPY_STACK_FAILED;
 	if (frame->slot->makes)
 		why |= SPY_STACK_MADE;
-	if (spy_stack_samples(thread, frame))
+	if (spy_stack_samples(thread, frame) ||
+	    (frame->slot->sampled && now - frame->start >= waited))
 		why |= SPY_STACK_SAMPLED;
 	if (spy_gap_is_beside(thread))
 		why |= SPY_STACK_GAP;
@@ -157,14 +164,31 @@ static bool is_forgotten(struct spy_stack_site *site, uint64_t now)
 	return bounded && now > emitted && now - emitted >= AGAIN_MS * long_call;
 }
 
+static struct spy_stack_site *find_site(uint64_t key)
+{
+	return find_entry(spy_session->stack_sites, SPY_STACK_SITES, sizeof(struct spy_stack_site),
+			  key);
+}
+
+/* A kernel for which there is no room is one of those that the place launches. */
+static struct spy_stack_site *site_of(const struct spy_frame *frame)
+{
+	uint64_t kernel = spy_stack_kernel_key(frame);
+	struct spy_stack_site *site = NULL;
+
+	if (kernel)
+		site = find_entry(spy_session->stack_kernels, SPY_STACK_KERNELS, sizeof(*site),
+				  kernel);
+	return site ?: find_site(spy_stack_place_key(frame));
+}
+
 /* Is this call of the place one to record? Samples are counted separately: thousands of short
  * calls must not use up the share of the first long or failed one. */
 static bool is_due(struct spy_thread *thread, const struct spy_frame *frame, uint8_t why,
 		   uint64_t now)
 {
 	uint64_t key = spy_stack_key(frame), duration = now - frame->start;
-	struct spy_stack_site *site =
-		find_entry(spy_session->stack_sites, SPY_STACK_SITES, sizeof(*site), key);
+	struct spy_stack_site *site = site_of(frame);
 	uint64_t calls, lot, before = why == SPY_STACK_MADE ? MADE_BEFORE : 0;
 	uint64_t first = why == SPY_STACK_SAMPLED ? FIRST_SAMPLED : FIRST_CALLS, *counter;
 
@@ -210,6 +234,15 @@ static bool too_many(const struct spy_thread *thread, uint8_t why, uint64_t now)
 		return true;
 	return !(why & (SPY_STACK_FAILED | SPY_STACK_PAGEABLE)) &&
 	       ahead(thread->stacks_time_until, now) >= most_time;
+}
+
+/* Was the call so long that a stack is nothing beside it, and the place has none at all? */
+static bool is_first(const struct spy_frame *frame, uint64_t now)
+{
+	const struct spy_stack_site *site =
+		now - frame->start >= FIRST_MS * long_call ? site_of(frame) : NULL;
+
+	return site && !__atomic_load_n(&site->longest, __ATOMIC_RELAXED);
 }
 
 static void use_share(struct spy_thread *thread, uint64_t now)
@@ -419,8 +452,7 @@ void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, u
 
 static bool is_place_due(uint64_t key, uint64_t now)
 {
-	struct spy_stack_site *site =
-		find_entry(spy_session->stack_sites, SPY_STACK_SITES, sizeof(*site), key);
+	struct spy_stack_site *site = find_site(key);
 	uint64_t lot, calls;
 
 	if (!site)
@@ -466,7 +498,7 @@ void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, ui
 	look.why = long_call == UINT64_MAX || spy_cost_stacks_off()
 			   ? 0
 			   : worth_a_look(thread, frame, now);
-	if (look.why && !too_many(thread, look.why, now) &&
+	if (look.why && (!too_many(thread, look.why, now) || is_first(frame, now)) &&
 	    (look.why & SPY_STACK_GAP || is_due(thread, frame, look.why, now)) &&
 	    has_room_for(thread, sizeof(struct spy_rec_stack)))
 		record_stack(&look);

@@ -11,7 +11,7 @@
 /* A place in the program that makes calls worth a look. The threads share the table without a
  * lock; it is part of the session, so a forked child begins with none. */
 struct spy_stack_site {
-	uint64_t key; /* return address and function; 0: free */
+	uint64_t key; /* return address and function, of launches also the kernel; 0: free */
 	uint64_t longest; /* call that has its stack in the trace, cycles */
 	uint64_t calls; /* worth a look; about, beyond the first */
 	uint64_t samples; /* the same, of those that are only in a sample */
@@ -19,6 +19,9 @@ struct spy_stack_site {
 };
 
 #define SPY_STACK_SITES 4096 /* beyond this many, places get no stack */
+/* Launches of known kernels apart, of which a library's one place may make thousands; beyond this many kernels it is
+ * their place that counts. */
+#define SPY_STACK_KERNELS 2048
 
 /* A code object of Python's that has a number in the trace: its place in the table and 1. */
 struct spy_python_code {
@@ -69,9 +72,23 @@ static inline bool spy_stack_is_drawn(uint64_t now)
 	return !((now * 0x9e3779b97f4a7c15ull >> 32) % SPY_STACK_LOT);
 }
 
-static inline uint64_t spy_stack_key(const struct spy_frame *frame)
+static inline uint64_t spy_stack_place_key(const struct spy_frame *frame)
 {
 	return frame->caller << 16 | frame->slot->fn;
+}
+
+/* Of a launch the place is code that nvcc made, or a library's, and launches kernels for all of the program: each kernel is
+ * a place of its own. 0: the kernel is unknown, or it is no launch. */
+static inline uint64_t spy_stack_kernel_key(const struct spy_frame *frame)
+{
+	if (frame->details.event != SPY_EV_LAUNCH || !frame->details.kernel)
+		return 0;
+	return spy_stack_place_key(frame) ^ frame->details.kernel * 0xd6e8feb86659fd93ull;
+}
+
+static inline uint64_t spy_stack_key(const struct spy_frame *frame)
+{
+	return spy_stack_kernel_key(frame) ?: spy_stack_place_key(frame);
 }
 
 /* Where the thread keeps that a place has had its first calls. */

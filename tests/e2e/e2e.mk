@@ -194,6 +194,12 @@ $(E2E)/legacy $(E2E)/legacy_G: tests/e2e/programs/legacy.cu
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) -arch=sm_90 -g $(if $(filter %_G,$@),-G) -cudart shared -o $@ $<
 e2e: $(E2E)/legacy $(E2E)/legacy_G
+# Optimised, too: nvcc's functions are then compiled into each other.
+$(E2E)/launches $(E2E)/launches_G: tests/e2e/programs/launches.cu
+	@mkdir -p $(@D)
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) -arch=sm_90 -g $(if $(filter %_G,$@),-G,-O2 -lineinfo) -cudart shared -o $@ $<
+e2e: $(E2E)/launches $(E2E)/launches_G
 endif
 
 # Not without the CUDA toolkit.

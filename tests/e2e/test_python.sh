@@ -81,6 +81,7 @@ expect "report: lines" "$(jq -r .python finding)" \
 	"from Python: python_lines.py:$(line large) in copies; also python_lines.py:$(line small) in copies"
 expect "report: place" "$(jq -r '"\(.python_file):\(.python_line) \(.python_function)"' finding)" \
 	"$script:$(line large) copies"
+jq -r .where finding | grep -q "^cudaMemcpyAsync in copies, python_lines.py:$(line large), by .*ffi" || fail "report: where: $(jq .where finding)"
 expect "report: stack" "$(jq -r '.stack[] | select(.interpreted == "yes") | "\(.function) \(.file)"' finding)" \
 	"copies $script
 <module> $script"

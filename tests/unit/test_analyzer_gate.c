@@ -496,12 +496,10 @@ static void test_said(void **state)
 		0);
 	findings[0].cost.overlaps = true;
 	findings[4].remarks.perhaps_free = true;
-	findings[4].place.placed = true;
-	findings[4].place.place_for = " here";
+	findings[4].place.words = " here";
 	findings[4].cost.gain_known = true;
 	findings[4].cost.gain_high_ns = 7000000;
-	findings[5].place.placed = true;
-	findings[5].place.place_for = " there";
+	findings[5].place.words = " there";
 	findings[7].cost.unknown = true;
 	gate_judge(&gate, &run, findings, ARRAY_SIZE(findings));
 	for (i = 0; i < ARRAY_SIZE(order); i++)

@@ -187,10 +187,10 @@ static void test_library(void **state)
 		const char *log, *where, *library;
 	} cases[] = {
 		{IN_LIBRARY("/x/libcublas.so.13", "0x801060,0x801100,0x401100"),
-		 "cudaMemcpyAsync in libcublas.so.13, for app+0x1100", "libcublas.so.13"},
+		 "cudaMemcpyAsync in app+0x1100, by libcublas.so.13", "libcublas.so.13"},
 		/* as Python's packages name them; through a function of the system's */
 		{IN_LIBRARY("/x/libcudnn_ops-9335f6a2.so.9", "0x801060,0x901060,0x801100,0x401100"),
-		 "cudaMemcpyAsync in libcudnn_ops-9335f6a2.so.9, for app+0x1100",
+		 "cudaMemcpyAsync in app+0x1100, by libcudnn_ops-9335f6a2.so.9",
 		 "libcudnn_ops-9335f6a2.so.9"},
 		/* a thread of the library's own */
 		{IN_LIBRARY("/x/libnccl.so.2", "0x801060,0x801100,0x901060"),
@@ -200,6 +200,21 @@ static void test_library(void **state)
 		/* CUDA itself has no handles */
 		{IN_LIBRARY("/x/libcudart.so.13", "0x801060,0x401100"),
 		 "cudaMemcpyAsync in app+0x1100", "null"},
+		/* frameworks, which say where they make it */
+		{IN_LIBRARY("/srv/torch/lib/libtorch_cuda.so", "0x801060,0x801100,0x401100"),
+		 "cudaMemcpyAsync in app+0x1100, by libtorch_cuda.so+0x1060", "null"},
+		{IN_LIBRARY("/venv/lib/python3.12/site-packages/other/run.so", "0x801060,0x401100"),
+		 "cudaMemcpyAsync in app+0x1100, by run.so+0x1060", "null"},
+		{IN_LIBRARY("/usr/lib/x86_64-linux-gnu/libcv.so.4", "0x801060,0x401100"),
+		 "cudaMemcpyAsync in app+0x1100, by libcv.so.4+0x1060", "null"},
+		/* in a thread of their own there is nothing better */
+		{IN_LIBRARY("/srv/torch/lib/libtorch_cuda.so", "0x801060,0x901060"),
+		 "cudaMemcpyAsync in libtorch_cuda.so+0x1060", "null"},
+		/* the program's own, or who knows whose */
+		{IN_LIBRARY("/usr/lib/app/x86_64-linux-gnu/plugins/run.so", "0x801060,0x401100"),
+		 "cudaMemcpyAsync in run.so+0x1060", "null"},
+		{IN_LIBRARY("/usr/local/lib/libtorchlight/libmine.so", "0x801060,0x401100"),
+		 "cudaMemcpyAsync in libmine.so+0x1060", "null"},
 		/* others' */
 		{IN_LIBRARY("/x/libcublas_wrapper.so", "0x801060,0x801100,0x401100"),
 		 "cudaMemcpyAsync in libcublas_wrapper.so+0x1060", "null"},

@@ -233,9 +233,9 @@ static void test_which(void **state)
 static void test_switched_off(void **state)
 {
 	(void)state;
-	assert_int_equal(spy_closer_look, 250000);
+	assert_int_equal(spy_closer_look, 20000);
 	spy_stack_begin(100000000); /* a clock of 100 MHz */
-	assert_int_equal(spy_closer_look, 100000);
+	assert_int_equal(spy_closer_look, 2000);
 	assert_int_equal(why_elsewhere(100000), SPY_STACK_LONG);
 	spy_options.nostacks = "1";
 	spy_stack_begin(HZ);
@@ -475,6 +475,11 @@ static void test_share(void **state)
 	assert_int_equal(burst(10, 5 * MS), 5);
 	now += 3600 * SECOND; /* what was not used is not kept */
 	assert_int_equal(burst(300, 5 * MS), 200);
+	/* Of what takes very long each place has one, and what is short then waits the longer. */
+	assert_int_equal(burst(300, 10 * MS), 300);
+	frame.caller -= 8;
+	assert_int_equal(why(100 * MS), NO_RECORD);
+	assert_int_equal(burst(10, 5 * MS), 0);
 }
 
 static void test_share_of_samples(void **state)
@@ -506,6 +511,12 @@ static void test_sampled(void **state)
 	assert_int_equal(why_elsewhere(10), SPY_STACK_SAMPLED);
 	frame.details.stream = SPY_STREAM_PER_THREAD;
 	assert_int_equal(why_elsewhere(10), NO_RECORD);
+	/* One that waited for something is in it, into whatever stream; if its sort is. */
+	slot.sampled = SPY_SAMPLED_NONE;
+	assert_int_equal(why_elsewhere(MS / 50), NO_RECORD);
+	slot.sampled = SPY_SAMPLED_LEGACY;
+	assert_int_equal(why_elsewhere(MS / 50 - 1), NO_RECORD);
+	assert_int_equal(why_elsewhere(MS / 50), SPY_STACK_SAMPLED);
 	/* Four at a place, and the eighth; long ones are counted apart. */
 	slot.sampled = SPY_SAMPLED_ALL;
 	frame.caller += 8;
@@ -522,6 +533,35 @@ static void test_sampled(void **state)
 }
 
 /* One in 8 of the first, one in 64 of the rest, in rounds of any length, too. */
+/* One place launches all kernels: each is one of its own, as long as there is room. */
+static void test_kernels(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	slot.sampled = SPY_SAMPLED_LEGACY;
+	frame.details.event = SPY_EV_LAUNCH;
+	frame.details.stream = SPY_STREAM_PER_THREAD;
+	for (i = 0; i < 12; i++) {
+		frame.details.kernel = 1 + i % 3;
+		later(false);
+		assert_int_equal(why(MS / 50), SPY_STACK_SAMPLED);
+	}
+	frame.details.kernel = 1;
+	later(false);
+	assert_int_equal(why(MS / 50), NO_RECORD);
+	for (i = 1; i < 4 * SPY_STACK_KERNELS; i++) {
+		frame.details.kernel = i;
+		later(false);
+		why(MS / 50);
+	}
+	later(false);
+	assert_int_equal(why(MS / 50), NO_RECORD);
+	later(false);
+	assert_int_equal(why_elsewhere(MS / 50), SPY_STACK_SAMPLED);
+	frame.details = (struct spy_details){0};
+}
+
 static void test_draws(void **state)
 {
 	unsigned int early = 0, late = 0, round, i, n;
@@ -717,13 +757,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
-		TEST(test_which),        TEST(test_switched_off),   TEST(test_record),
-		TEST(test_room),         TEST(test_first_calls),    TEST(test_longer),
-		TEST(test_lots),         TEST(test_made),           TEST(test_bounded),
-		TEST(test_full_table),   TEST(test_share),          TEST(test_share_of_samples),
-		TEST(test_sampled),      TEST(test_draws),          TEST(test_python),
-		TEST(test_no_python),    TEST(test_python_bounded), TEST(test_time),
-		TEST(test_time_off_cpu),
+		TEST(test_which),      TEST(test_switched_off), TEST(test_record),
+		TEST(test_room),       TEST(test_first_calls),  TEST(test_longer),
+		TEST(test_lots),       TEST(test_made),         TEST(test_bounded),
+		TEST(test_full_table), TEST(test_share),        TEST(test_share_of_samples),
+		TEST(test_sampled),    TEST(test_kernels),      TEST(test_draws),
+		TEST(test_python),     TEST(test_no_python),    TEST(test_python_bounded),
+		TEST(test_time),       TEST(test_time_off_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

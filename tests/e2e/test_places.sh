@@ -1,0 +1,55 @@
+#!/bin/bash
+# A finding's place is the program's own line, whatever lies between that and the call: what nvcc makes of <<<>>>, a framework's library,
+# ctypes. What does lie there is named behind it. Code of the program's own is not skipped.
+. "$(dirname "$0")/lib.sh"
+need jq
+[ -x "$tool" ] || skip "no $tool"
+sim="$here/../sim/with-sim"
+
+# line SOURCE MARK: of the line that ends in that mark.
+line() {
+	grep -n "mark: $2\( \*/\)\?$" "$here/programs/$1" | cut -d: -f1
+}
+
+# launched PROGRAM WHICH: with waits for room in the stream's queue, far below a millisecond each.
+launched() {
+	rm -rf "$out"
+	printf 'queue 80\nkernel_us 40\n' >script
+	SPYSIM_SCRIPT=script CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$shim" "$bin/$1" "$2" 600 2>err || fail "$1 $2: status $?: $(cat err)"
+	"$tool" report --format=json "$out" >report.json || fail "no report of $1 $2"
+	valid "$here/../../docs/report.schema.json" report.json
+}
+
+# How nvcc comes from a line to the call depends on what it optimises.
+for program in launches launches_G; do
+	[ -x "$bin/$program" ] || { without "$program"; continue; }
+	launched $program one
+	expect "$program: place" "$(jq -r '.findings[] | select(.id == "queue-full") | "\(.where | sub(" \\([^()]*\\)$"; "")) \(.elsewhere)"' report.json)" \
+		"__cudaLaunchKernel of (anonymous namespace)::shift(int) in shift_once(), launches.cu:$(line launches.cu shift) no"
+	expect "$program: frames named as nvcc does" "$(jq '[.findings[].stack[].function // "" | select(test("^__device_stub__"))] | length' report.json)" 0
+	launched $program all
+	"$tool" dump "$out" >dump
+	# Each kernel has a stack though all are launched by one function, or by one that is compiled into several.
+	jq -r '[.findings[] | select(.id == "queue-full")] | .[].where' report.json >got
+	grep -q ' of .*anonymous namespace.* in .*_once.*, launches.cu:[0-9]* ' got || fail "$program: places: $(cat got)"
+	[ "$(grep -c ' \[stack\] .* of=__cudaLaunchKernel ' dump)" -ge 6 ] || fail "$program: $(grep -c ' \[stack\] ' dump) stacks"
+done
+
+# A library of a framework, with its own names or without, is not the program, wherever it was installed.
+export FAKE_MODE=quiet
+mkdir -p torch/lib lib/python3.99/site-packages/other
+cp "$bin/libours.so" torch/lib/libtorch_cuda.so
+cp "$bin/libours.so" lib/python3.99/site-packages/other/kernels.so
+for library in torch/lib/libtorch_cuda.so lib/python3.99/site-packages/other/kernels.so; do
+	same stacks "$bin/stacks" library "$PWD/$library" 100
+	"$tool" report --format=json "$(the_trace)" >report.json || fail "no report of $library"
+	place='.findings[] | select(.id == "steady-state" and .function == "cudaMalloc")'
+	jq -r "$place | .where" report.json | grep -q "^cudaMalloc in request, stacks.c:$(line stacks.c create), by cublasCreate_v2 (${library##*/})\$" ||
+		fail "$library: place: $(jq "$place | .where" report.json)"
+	expect "$library: fields" "$(jq -r "$place"' | "\(.module | split("/") | last) \(.library) \(.library_caller):\(.line)"' report.json)" \
+		"${library##*/} null request:$(line stacks.c create)"
+done
+# The program's own library is a place of its own.
+same stacks "$bin/stacks" library "$bin/libours.so" 100
+"$tool" report --format=json "$(the_trace)" | jq -r "$place | .where" >got
+grep -q '^cudaMalloc in libours.so+0x[0-9a-f]*$' got || fail "the program's own library: $(cat got)"
