@@ -6,6 +6,7 @@
 #include <string.h>
 #include "detector.h"
 #include "idle_price.h"
+#include "one_mistake.h"
 #include "base/lines.h"
 #include "text/where.h"
 #include "text/text.h"
@@ -652,6 +653,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 		find_cure(&findings[i], texts);
 	}
 	add_up(a, findings, count);
+	findings_name_causes(findings, count, texts);
 	if (count)
 		qsort(findings, count, sizeof(*findings), by_price);
 	*n = count;
@@ -765,7 +767,8 @@ bool finding_gains_little(const struct finding *f)
 bool finding_problem(const struct finding *f)
 {
 	return !f->cost.unknown && !f->remarks.perhaps_free && !f->remarks.once &&
-	       !f->remarks.not_ours && !finding_minor(f) && !finding_gains_little(f);
+	       !f->remarks.not_ours && !f->remarks.counted && !finding_minor(f) &&
+	       !finding_gains_little(f);
 }
 
 enum severity finding_severity(const struct finding *f)

@@ -249,6 +249,7 @@ struct remarks {
 	bool wrong; /* the program does not do what it means to: a problem */
 	bool perhaps_free; /* the thread may have had nothing better to do than to wait: a note */
 	bool once; /* it is done once, however long the program runs: a note */
+	bool counted; /* another finding has its cost, and is named: a note */
 	bool not_ours; /* others on the host did it, nothing in the program: a note */
 };
 

@@ -241,6 +241,8 @@ static const char *note(const struct finding *f)
 		return ", a note (cost unknown)";
 	if (f->remarks.once && !finding_minor(f))
 		return ", a note (once a run)";
+	if (f->remarks.counted && !finding_minor(f))
+		return ", a note (of another finding)";
 	if (finding_gains_little(f))
 		return ", a note (gains little)";
 	if (finding_severity(f) == SEVERITY_NOTE)

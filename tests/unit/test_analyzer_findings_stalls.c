@@ -471,6 +471,12 @@ static void test_starved_by_a_long_call(void **state)
 	says(finding, "fix", "Take cudaFree out of the threads' work");
 	assert_null(strstr(text(finding, "fix"), "cudaLaunchKernel"));
 	assert_null(strstr(text(finding, "fix"), "cudaEventRecord"));
+	/* One mistake is one problem: the stall of the lock has these waits. */
+	says(find(root, "same-device-stall"), "function", "cudaFree");
+	says(finding, "what", "these waits are in the cost of hidden-sync (cudaFree)");
+	/* A note, if that one is a problem. */
+	says(finding, "severity",
+	     strcmp(text(find(root, "hidden-sync"), "severity"), "problem") ? "problem" : "note");
 	json_decref(root);
 }
 

@@ -1,0 +1,117 @@
+/*
+ * analyzer/findings/one_mistake.c: which findings have one mistake between them. Called by finding.c.
+ *
+ * A thread that is passed over while others take a lock is one of those that wait for it: its waits are in the cost of the
+ * stall, or of the finding of the call that has the lock. What is allocated in each step is freed in each step. (Stalls name the
+ * finding of their call in their cure.)
+ */
+#include <string.h>
+#include "detector.h"
+#include "one_mistake.h"
+#include "text/where.h"
+
+static bool is(const struct finding *f, const char *id)
+{
+	return !strcmp(f->detector->id, id);
+}
+
+static bool is_stall(const struct finding *f)
+{
+	return f->detector->stalls != STALLS_NOT;
+}
+
+/* Stalls are of all processes. */
+static bool same_process(const struct finding *x, const struct finding *y)
+{
+	return !x->origin.process || !y->origin.process || x->origin.process == y->origin.process;
+}
+
+static bool same_function(const struct finding *x, const struct finding *y)
+{
+	return x->place.function && y->place.function &&
+	       !strcmp(x->place.function, y->place.function);
+}
+
+/* Has the first one the cost of the second in its own? */
+static bool has_cost_of(const struct finding *f, const struct finding *part)
+{
+	if (!same_process(f, part) || !same_function(f, part) || finding_minor(f))
+		return false;
+	return is(part, "lock-starvation") && (f->site || is_stall(f));
+}
+
+static bool is_of_memory(const struct finding *f)
+{
+	const char *function = f->place.function;
+
+	return function && (is(f, "steady-state") || is(f, "hidden-sync")) &&
+	       (strstr(function, "lloc") || strstr(function, "Free")) && !strstr(function, "Async");
+}
+
+/* "Host": what is pinned; else memory of the device. */
+static bool is_pinned(const struct finding *f)
+{
+	return strstr(f->place.function, "Host");
+}
+
+static bool gives_back(const struct finding *f)
+{
+	return strstr(f->place.function, "Free");
+}
+
+static bool is_pair(const struct finding *x, const struct finding *y)
+{
+	return x->site && y->site && x->origin.process == y->origin.process && is_of_memory(x) &&
+	       is_of_memory(y) && is_pinned(x) == is_pinned(y) && gives_back(x) != gives_back(y);
+}
+
+static void name(struct finding *f, const struct finding *other, const char *words,
+		 struct arena *texts)
+{
+	f->what = arena_printf(texts, "%s; %s %s (%s)", f->what, words, other->detector->id,
+			       finding_where(other, texts) ?: other->place.function);
+}
+
+/* The costliest one that is its pair. */
+static const struct finding *pair_of(const struct finding *findings, size_t n,
+				     const struct finding *f)
+{
+	const struct finding *most = NULL;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (is_pair(&findings[i], f) && !finding_minor(&findings[i]) &&
+		    (!most || cost_ns(&findings[i].cost) > cost_ns(&most->cost)))
+			most = &findings[i];
+	return most;
+}
+
+static const struct finding *whole_of(const struct finding *findings, size_t n,
+				      const struct finding *f)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (&findings[i] != f && has_cost_of(&findings[i], f))
+			return &findings[i];
+	return NULL;
+}
+
+void findings_name_causes(struct finding *findings, size_t n, struct arena *texts)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		struct finding *f = &findings[i];
+		const struct finding *whole = whole_of(findings, n, f), *pair;
+
+		if (whole) {
+			name(f, whole, "these waits are in the cost of", texts);
+			f->remarks.counted = finding_problem(whole);
+			continue;
+		}
+		pair = finding_minor(f) ? NULL : pair_of(findings, n, f);
+		if (pair)
+			name(f, pair, "one mistake with", texts);
+	}
+}
