@@ -250,8 +250,10 @@ demo:
 
 # What a fresh Debian machine lacks: to build, which is all the demo needs; and what the tests run and compare with.
 BUILD_DEBS := gcc g++ libc6-dev uthash-dev libdw-dev libelf-dev libjansson-dev libsqlite3-dev zlib1g-dev libncurses-dev
+# To build the package, which a test does, too.
+PACKAGE_DEBS := debhelper dpkg-dev mpi-default-dev
 TEST_DEBS  := libcmocka-dev babeltrace2 jq clang clang-format gdb python3-jsonschema libxml2-utils groff-base gnuplot-nox fonts-dejavu-core protobuf-compiler \
-	nodejs? chromium-headless-shell? tmux cmake parallel python3-yaml openmpi-bin libopenmpi-dev mpich libmpich-dev slurmctld slurmd slurm-client munge
+	nodejs? chromium-headless-shell? tmux cmake parallel python3-yaml sqlite3 $(PACKAGE_DEBS) openmpi-bin libopenmpi-dev mpich libmpich-dev slurmctld slurmd slurm-client munge
 .PHONY: deps
 deps:
 	$(Q)tests/deps $(BUILD_DEBS) $(TEST_DEBS)
@@ -289,7 +291,6 @@ clean:
 PACKAGE      := cudaspy-$(VERSION)
 DIST         := $(BUILD)/$(PACKAGE).tar.gz
 DEB_DIR      := $(BUILD)/deb
-PACKAGE_DEBS := debhelper dpkg-dev mpi-default-dev
 source_files  = { git ls-files -z --error-unmatch Makefile >/dev/null 2>&1 && git ls-files -z || \
 	find . \( -path ./$(BUILD) -o -path ./build -o -path ./.git -o -name '*.cudaspy' \) -prune -o \( -type f -o -type l \) -print0; }
 

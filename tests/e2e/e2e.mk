@@ -122,63 +122,66 @@ $(eval $(call e2e_program,steps,tests/e2e/programs/steps.c,-iquote $(E2E),$(E2E_
 $(E2E)/steps: $(E2E)/syscalls.def
 
 # ---- programs for the simulator -----------------------------------------------------------------
+# They find it without help: what they say of themselves (feeders --script) is asked for without LD_LIBRARY_PATH, on machines on
+# which the linker knows no toolkit. LD_LIBRARY_PATH comes before a RUNPATH.
 E2E_SIM := $(BUILD)/sim/lib
-$(E2E)/sim_mixed12 $(E2E)/sim_mixed13: $(E2E)/sim_mixed%: tests/e2e/programs/sim_mixed.c tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.% $(E2E_SIM)/libcuda.so.1
+E2E_SIM_LD := -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../../sim/lib'
+$(E2E)/sim_mixed12 $(E2E)/sim_mixed13: $(E2E)/sim_mixed%: tests/e2e/programs/sim_mixed.c tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.% $(E2E_SIM)/libcuda.so.1 tests/e2e/e2e.mk
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.$* $(E2E_SIM)/libcuda.so.1
+	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.$* $(E2E_SIM)/libcuda.so.1 $(E2E_SIM_LD)
 $(E2E)/sim_mixed_static: tests/e2e/programs/sim_mixed.c tests/e2e/programs/sim_program.h $(BUILD)/sim/libsimcudart_static.a
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $(filter-out %.h,$^) -ldl
-$(E2E)/hoard $(E2E)/libhoard.so: tests/e2e/programs/hoard.c tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+$(E2E)/hoard $(E2E)/libhoard.so: tests/e2e/programs/hoard.c tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 tests/e2e/e2e.mk
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(E2E_C) $(if $(filter %.so,$@),-shared -fPIC -DLIBRARY,$(SANFLAGS)) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 -ldl
+	$(Q)$(CC) $(E2E_C) $(if $(filter %.so,$@),-shared -fPIC -DLIBRARY,$(SANFLAGS)) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 -ldl $(E2E_SIM_LD)
 e2e: $(addprefix $(E2E)/sim_mixed,12 13 _static) $(E2E)/hoard $(E2E)/libhoard.so
 # Threads that wait for each other, and what judges cudaspy's account of it.
-$(E2E)/scene: $(E2E)/%: tests/e2e/programs/%.c tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+$(E2E)/scene: $(E2E)/%: tests/e2e/programs/%.c tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 tests/e2e/e2e.mk
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(E2E_C) -Wno-unused-parameter $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+	$(Q)$(CC) $(E2E_C) -Wno-unused-parameter $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 $(E2E_SIM_LD)
 $(E2E)/judge: $(wildcard tests/e2e/programs/judge*.[ch])
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $(filter %.c,$^) -ljansson
 e2e: $(E2E)/scene $(E2E)/judge
 # Habits that are found, and near twins: of calls, of whole runs, of copies between GPUs.
-$(E2E)/habits $(E2E)/habits_run $(E2E)/peers $(E2E)/pace $(E2E)/profiled $(E2E)/windows $(E2E)/rounds: $(E2E)/%: tests/e2e/programs/%.c tests/e2e/programs/sim_program.h tests/e2e/programs/sim_nvtx.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+$(E2E)/habits $(E2E)/habits_run $(E2E)/peers $(E2E)/pace $(E2E)/profiled $(E2E)/windows $(E2E)/rounds: $(E2E)/%: tests/e2e/programs/%.c tests/e2e/programs/sim_program.h tests/e2e/programs/sim_nvtx.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 tests/e2e/e2e.mk
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 $(E2E_SIM_LD)
 e2e: $(E2E)/habits $(E2E)/habits_run $(E2E)/peers $(E2E)/pace $(E2E)/profiled $(E2E)/windows $(E2E)/rounds
 # Threads that keep GPUs waiting.
-$(E2E)/feeders: tests/e2e/programs/feeders.c tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+$(E2E)/feeders: tests/e2e/programs/feeders.c tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 tests/e2e/e2e.mk
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 -ldl
+	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 -ldl $(E2E_SIM_LD)
 e2e: $(E2E)/feeders
 # Processes that share a GPU.
-$(E2E)/sharing: tests/e2e/programs/sharing.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+$(E2E)/sharing: tests/e2e/programs/sharing.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 tests/e2e/e2e.mk
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 $(E2E_SIM_LD)
 e2e: $(E2E)/sharing
 # A rank of a job, for the recipes.
-$(BUILD)/tests/recipes/rank: tests/recipes/rank.c tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+$(BUILD)/tests/recipes/rank: tests/recipes/rank.c tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 tests/e2e/e2e.mk
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(E2E_C) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 -ldl
+	$(Q)$(CC) $(E2E_C) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 -ldl $(E2E_SIM_LD)
 $(BUILD)/tests/recipes/filtered: tests/recipes/filtered.c $(E2E)/syscalls.def
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) -iquote $(E2E) -o $@ $<
 e2e: $(BUILD)/tests/recipes/rank $(BUILD)/tests/recipes/filtered
 # Programs with faults, and without.
-$(E2E)/faults: $(wildcard tests/e2e/programs/faults*.[ch]) tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+$(E2E)/faults: $(wildcard tests/e2e/programs/faults*.[ch]) tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 tests/e2e/e2e.mk
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $(filter %.c,$^) $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $(filter %.c,$^) $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 $(E2E_SIM_LD)
 e2e: $(E2E)/faults
 
 # The simulator's samples with the static runtime; those with the shared one are in its own build.

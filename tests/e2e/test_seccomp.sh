@@ -5,7 +5,7 @@
 export FAKE_MODE=quiet
 list=$here/../../docs/SAFETY.md
 
-"$bin/steps" refuse:1:openat >probe.out 2>&1
+bare "$bin/steps" refuse:1:openat >probe.out 2>&1
 grep -q 'no filter' probe.out && skip "no seccomp filters here"
 
 # accounted NAME CALLS: calls and lost ones add up, or one line says why there is no trace.

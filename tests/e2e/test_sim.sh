@@ -10,6 +10,15 @@ for sample in "$CUDASPY_BUILD"/sim/samples/*; do
 	echo "$(basename "$sample"): right"
 done
 
+# What is built for the simulator finds it by itself: on a machine whose linker does not know the toolkit, too.
+for source in $(grep -l 'include "sim_program.h"' "$here"/programs/*.c); do
+	for program in "$bin/$(basename "$source" .c)"*; do
+		[ -x "$program" ] && [[ $program != *static && $program != *.so ]] || continue
+		wrong=$(ldd "$program" | grep 'libcuda' | grep -v " => $(realpath "$bin")/../../sim/lib/\| => $build/sim/lib/")
+		[ -z "$wrong" ] || fail "$(basename "$program") finds another CUDA, or none: $wrong"
+	done
+done
+
 # What breaks a capture, as an H200 has it (docs/CUDA_FACTS.md): by mode global, thread-local and relaxed, each by
 # the thread that captures and by another, and global in a non-blocking stream.
 if [ -x "$build/gpu/facts" ]; then
