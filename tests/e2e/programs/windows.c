@@ -13,8 +13,8 @@
  *   stay:N                       one copies N times and stays; again:N: it copies N times more
  *   rounds:N                     N windows: the thread that stays copies many times before each, and a few times in it, right
  *                                away or a bit later; prints how many that are in windows
- *   starts:N                     N windows that two threads open at the same moment, and one closes; a memset in each
- *   relay:N                      N ranges of NVTX called step, of two threads in turn: one begins while the other's ends; a memset in each
+ *   starts:N                     N windows that two threads open at the same moment, and one closes; a memset in each; says how many in eight seconds
+ *   relay:N                      N ranges of NVTX called step, of two threads in turn: one begins while the other's ends; a memset in each; the same
  *   wait:MS                      sleeps
  *   touch:FILE await:FILE        says where it is; copies until the test goes on
  *   fork:N                       a child copies N times and ends, before this process uses a GPU; where N is 1000 or
@@ -162,10 +162,25 @@ static void meet(int time)
 			sched_yield();
 }
 
+/* Beside other work each meeting may take as long as a thread waits for its CPU: after so long there are no more. */
+#define MEET_SECONDS 8
+
+static _Atomic int last_meeting; /* nothing is done in it */
+
+static int seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int)now.tv_sec;
+}
+
 static void *start_too(void *n)
 {
 	for (int time = 1; time <= 2 * (int)(intptr_t)n; time += 2) {
 		meet(time);
+		if (time == last_meeting)
+			break;
 		OK(cudaProfilerStart());
 		meet(time + 1);
 	}
@@ -174,22 +189,37 @@ static void *start_too(void *n)
 
 static void start_together(int n)
 {
+	int time, until = seconds() + MEET_SECONDS;
+
 	arrived = 0;
 	run_thread(start_too, (void *)(intptr_t)n, false);
-	for (int time = 1; time <= 2 * n; time += 2) {
+	for (time = 1; time <= 2 * n; time += 2) {
+		if (seconds() > until)
+			last_meeting = time;
 		meet(time);
+		if (time == last_meeting)
+			break;
 		OK(cudaProfilerStart());
 		meet(time + 1);
 		set_memory();
 		OK(cudaProfilerStop());
 		OK(cudaDeviceSynchronize());
 	}
+	printf("%d\n", time / 2);
 }
 
-static void take_turns(int n, int first)
+/* Returns how many turns there were. The one that begins says when it is over. */
+static int take_turns(int n, int first)
 {
-	for (int time = 1; time <= n; time++) {
+	int time, until = seconds() + MEET_SECONDS;
+
+	for (time = 1; time <= n; time++) {
+		if (first)
+			if (seconds() > until)
+				last_meeting = time;
 		meet(time);
+		if (time == last_meeting)
+			break;
 		if (time % 2 == first) {
 			push("step");
 			set_memory();
@@ -197,6 +227,7 @@ static void take_turns(int n, int first)
 			pop();
 		}
 	}
+	return time - 1;
 }
 
 static void *be_second(void *n)
@@ -209,7 +240,7 @@ static void relay(int n)
 {
 	arrived = 0;
 	run_thread(be_second, (void *)(intptr_t)n, false);
-	take_turns(n, 1);
+	printf("%d\n", take_turns(n, 1));
 }
 
 static void await(const char *file)
