@@ -75,7 +75,7 @@ $(BUILD)/shim/%.c.o: shim/%.c
 	$(Q)$(CC) $(CFLAGS_) $(SHIM_CFLAGS) -c -o $@ $<
 
 # Run before a sanitizer's runtime does, which calls what they wrap.
-EARLY := lib/elf_scan probe/probe probe/probe_outside process/tear process/identity
+EARLY := lib/elf_scan probe/probe probe/probe_outside process/tear process/signal_mask process/identity
 $(EARLY:%=$(BUILD)/shim/%.c.o): SANFLAGS :=
 
 $(BUILD)/shim/arch/offsets.h: shim/arch/offsets.c
