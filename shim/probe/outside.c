@@ -6,6 +6,7 @@
  * unexplained.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #include "probe/probe.h"
 #include "probe/wait.h"
 #include "record/board.h"
+#include "record/sched.h"
 #include "record/session.h"
 #include "stack/python.h"
 #include "stack/stack.h"
@@ -28,8 +30,15 @@
 
 uint64_t spy_outside_least = UINT64_MAX;
 
+/* A read or write that finds its bytes, or room for them, is the kernel's work and no wait: a nanosecond
+ * for two bytes. */
+#define BYTES_IN_NS 2
+
+static double cycles_in_ns;
+
 void spy_outside_begin(uint64_t frequency)
 {
+	cycles_in_ns = (double)frequency / 1e9;
 	spy_outside_least =
 		spy_probing ? frequency / (1000000000 / SPY_OUTSIDE_LEAST_NS) : UINT64_MAX;
 }
@@ -42,6 +51,32 @@ uint32_t spy_outside_thread(pthread_t handle)
 		if (__atomic_load_n(&spy_threads[slot].handle, __ATOMIC_RELAXED) == handle)
 			return __atomic_load_n(&spy_session->slot_tids[slot], __ATOMIC_ACQUIRE);
 	return 0;
+}
+
+/* What the thread was ready in, and on no CPU, since the last look, in cycles: at most, for some of it was before the call. */
+static uint64_t time_without_cpu(struct spy_thread *thread)
+{
+	uint64_t before = thread->outside_delay_ns, now;
+
+	if (before < thread->delay_ns)
+		before = thread->delay_ns;
+	now = spy_sched_delay_ns();
+	thread->outside_delay_ns = now;
+	return before && now > before ? (uint64_t)((double)(now - before) * cycles_in_ns) : 0;
+}
+
+/* Of a read or write: less what cannot be a wait. What is not to block does not. */
+static uint64_t time_of_work(struct spy_thread *thread, const struct spy_outside *wait)
+{
+	int flags;
+
+	if (wait->kind != SPY_WAIT_TRANSFER && wait->kind != SPY_WAIT_ACCEPT)
+		return 0;
+	flags = fcntl((int)wait->object, F_GETFL);
+	if (flags >= 0 && flags & O_NONBLOCK)
+		return UINT64_MAX;
+	return (uint64_t)((double)wait->bytes / BYTES_IN_NS * cycles_in_ns) +
+	       time_without_cpu(thread);
 }
 
 /* What the descriptor stands for, if it is open still. */
@@ -161,17 +196,11 @@ void spy_outside_hide(void)
 	spy_thread_end_work(thread);
 }
 
-void spy_outside_write(const struct spy_outside *wait)
+static void write_wait(struct spy_thread *thread, const struct spy_outside *wait)
 {
-	struct spy_thread *thread = spy_self;
-	struct spy_rec_outside *row;
-	int error = errno;
+	struct spy_rec_outside *row = row_of(thread, wait);
 	uint64_t now;
 
-	if (!spy_window_is_open() || wait->start < spy_window_opened_at() || !spy_is_outside() ||
-	    !spy_thread_try_work(thread, __builtin_frame_address(0)))
-		return;
-	row = row_of(thread, wait);
 	/* Before the look at the clock: times must not decrease. */
 	if (!row && wait->holder && spy_thread_has_room_outside(thread, NAMED_ROOM))
 		spy_wait_name_holder(thread, wait->holder);
@@ -183,6 +212,24 @@ void spy_outside_write(const struct spy_outside *wait)
 	} else {
 		spy_stack_wait(thread, wait, now);
 		write_record(thread, wait, now);
+	}
+}
+
+void spy_outside_write(const struct spy_outside *wait)
+{
+	struct spy_thread *thread = spy_self;
+	struct spy_outside waited = *wait;
+	uint64_t ended = spy_clock(), work;
+	int error = errno;
+
+	if (!spy_window_is_open() || wait->start < spy_window_opened_at() || !spy_is_outside() ||
+	    !spy_thread_try_work(thread, __builtin_frame_address(0)))
+		return;
+	work = time_of_work(thread, wait);
+	if (!work ||
+	    (work < ended - wait->start && ended - wait->start - work >= spy_outside_least)) {
+		waited.start += work;
+		write_wait(thread, &waited);
 	}
 	spy_thread_end_work(thread);
 	errno = error;

@@ -18,6 +18,7 @@ struct spy_outside {
 	uint64_t start; /* when it began */
 	uint64_t object; /* a lock's address; a descriptor, where is_file; 0 none */
 	uintptr_t caller, sp, bp; /* the return address, and the registers after the return */
+	uint64_t bytes; /* that a read or write moved */
 	uint32_t holder; /* thread, 0 unknown */
 	uint8_t kind; /* enum spy_wait_kind */
 	uint8_t flags; /* enum spy_wait_flag */

@@ -41,15 +41,18 @@ ssize_t __recv_chk(int d, void *to, size_t n, size_t room, int f);
 	F(ssize_t, pwrite, (int d, const void *from, size_t n, off_t at), (d, from, n, at)) \
 	F(ssize_t, pwrite64, (int d, const void *from, size_t n, off_t at), (d, from, n, at)) \
 	F(ssize_t, writev, (int d, pieces *from, int n), (d, from, n)) \
+	F(int, fsync, (int d), (d)) \
+	F(int, fdatasync, (int d), (d))
+
+/* These say themselves that they are not to wait. */
+#define MESSAGES(F) \
 	F(ssize_t, recv, (int d, void *to, size_t n, int f), (d, to, n, f)) \
 	F(ssize_t, __recv_chk, (int d, void *to, size_t n, size_t room, int f), (d, to, n, room, f)) \
 	F(ssize_t, recvfrom, (int d, void *to, size_t n, int f, place *p, socklen_t *l), (d, to, n, f, p, l)) \
 	F(ssize_t, recvmsg, (int d, struct msghdr *m, int f), (d, m, f)) \
 	F(ssize_t, send, (int d, const void *from, size_t n, int f), (d, from, n, f)) \
 	F(ssize_t, sendto, (int d, const void *from, size_t n, int f, const place *p, socklen_t l), (d, from, n, f, p, l)) \
-	F(ssize_t, sendmsg, (int d, const struct msghdr *m, int f), (d, m, f)) \
-	F(int, fsync, (int d), (d)) \
-	F(int, fdatasync, (int d), (d))
+	F(ssize_t, sendmsg, (int d, const struct msghdr *m, int f), (d, m, f))
 
 #define ACCEPTS(F) \
 	F(int, accept, (int d, place *p, socklen_t *l), (d, p, l)) \
@@ -79,7 +82,7 @@ ssize_t __recv_chk(int d, void *to, size_t n, size_t room, int f);
 	F(int, waitid, (idtype_t t, id_t p, siginfo_t *i, int f), (t, p, i, f))
 
 #define FUNCTIONS(F) \
-	TRANSFERS(F) ACCEPTS(F) EPOLLS(F) SELECTS(F) SLEEPS(F) JOINS(F) CHILDREN(F)
+	TRANSFERS(F) MESSAGES(F) ACCEPTS(F) EPOLLS(F) SELECTS(F) SLEEPS(F) JOINS(F) CHILDREN(F)
 /* clang-format on */
 
 REAL_FUNCTIONS
@@ -90,16 +93,16 @@ void spy_probe_outside_init(void)
 }
 
 /* Two functions, as in probe.c: the exported one, without a frame, decides and jumps; outside_
- * does the rest. */
+ * does the rest. at_once: the call returns at once, whatever there is; its time is the kernel's work. */
 /* clang-format off */
-#define PROBE(type, name, params, args, known, ...) \
+#define PROBE(type, name, params, args, at_once, known, ...) \
 	static __attribute__((noinline)) type outside_##name params \
 	{ \
 		WAIT_OUTSIDE(type, known, real.name args, __VA_ARGS__) \
 	} \
 	SPY_EXPORT type name params \
 	{ \
-		if (unlikely(spy_is_outside())) \
+		if (unlikely(spy_is_outside()) && !(at_once)) \
 			return outside_##name args; \
 		return real.name args; \
 	}
@@ -111,17 +114,22 @@ void spy_probe_outside_init(void)
 /* What is known of a wait for a descriptor before it, and behind it. */
 #define OF_FILE(kind_) (.kind = kind_, .object = (uintptr_t)d, .is_file = true)
 #define AND_THEN .flags = FAILED(result)
+#define AND_BYTES AND_THEN, .bytes = result > 0 ? (uint64_t)result : 0
 
 #define TRANSFER(type, name, params, args) \
-	PROBE(type, name, params, args, OF_FILE(SPY_WAIT_TRANSFER), AND_THEN)
+	PROBE(type, name, params, args, false, OF_FILE(SPY_WAIT_TRANSFER), AND_BYTES)
 TRANSFERS(TRANSFER)
 
+#define MESSAGE(type, name, params, args) \
+	PROBE(type, name, params, args, f &MSG_DONTWAIT, OF_FILE(SPY_WAIT_TRANSFER), AND_BYTES)
+MESSAGES(MESSAGE)
+
 #define ACCEPT(type, name, params, args) \
-	PROBE(type, name, params, args, OF_FILE(SPY_WAIT_ACCEPT), AND_THEN)
+	PROBE(type, name, params, args, false, OF_FILE(SPY_WAIT_ACCEPT), AND_THEN)
 ACCEPTS(ACCEPT)
 
 #define EPOLL(type, name, params, args) \
-	PROBE(type, name, params, args, OF_FILE(SPY_WAIT_EPOLL), AND_THEN)
+	PROBE(type, name, params, args, t == 0, OF_FILE(SPY_WAIT_EPOLL), AND_THEN)
 EPOLLS(EPOLL)
 
 /* The first descriptor that is ready to be read; -1: none. */
@@ -133,15 +141,23 @@ static int first_in(const fd_set *set, int n)
 	return -1;
 }
 
+/* Is that no time at all? */
+#define at_once(t) \
+	((t) && !(t)->tv_sec && \
+	 !_Generic((t), struct timeval * \
+		   : ((const struct timeval *)(t))->tv_usec, time_limit * \
+		   : ((time_limit *)(t))->tv_nsec))
+
 /* Without descriptors it sleeps. Of a call that failed, r may lead anywhere. */
 #define SELECT(type, name, params, args) \
-	PROBE(type, name, params, args, (.kind = n > 0 ? SPY_WAIT_POLL : SPY_WAIT_SLEEP), \
+	PROBE(type, name, params, args, at_once(t), \
+	      (.kind = n > 0 ? SPY_WAIT_POLL : SPY_WAIT_SLEEP), \
 	      .object = n > 0 && result >= 0 ? (uintptr_t)first_in(r, n) : 0, \
 	      .is_file = n > 0 && result >= 0, .flags = FAILED(result))
 SELECTS(SELECT)
 
 #define SLEEP(type, name, params, args) \
-	PROBE(type, name, params, args, (.kind = SPY_WAIT_SLEEP), .flags = 0)
+	PROBE(type, name, params, args, false, (.kind = SPY_WAIT_SLEEP), .flags = 0)
 SLEEPS(SLEEP)
 
 /* The thread is looked up before: when it has ended its name is gone. */
@@ -163,5 +179,6 @@ SLEEPS(SLEEP)
 JOINS(JOIN)
 
 #define CHILD(type, name, params, args) \
-	PROBE(type, name, params, args, (.kind = SPY_WAIT_CHILD), .flags = FAILED(result))
+	PROBE(type, name, params, args, f &WNOHANG, (.kind = SPY_WAIT_CHILD), \
+	      .flags = FAILED(result))
 CHILDREN(CHILD)

@@ -100,6 +100,7 @@ struct spy_thread {
 	/* sched.c */
 	uint64_t ran_ns; /* the thread's time on a CPU, as of ran_at */
 	uint64_t delay_at, delay_ns; /* as long it was ready and had none: as of when, the same */
+	uint64_t outside_delay_ns; /* the same, at the last look after a read or write (outside.c) */
 	uint64_t idle_ns; /* on no CPU, for whatever reason, between the two */
 	bool crowded; /* and it had waited for one a good part of the time before */
 

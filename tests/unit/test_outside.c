@@ -84,6 +84,13 @@ bool spy_sched_look_before(struct spy_thread *thread, uint64_t start)
 	return true;
 }
 
+static uint64_t delay_ns; /* without a CPU, so far */
+
+uint64_t spy_sched_delay_ns(void)
+{
+	return delay_ns;
+}
+
 uint8_t spy_recorded_from = SPY_RECORDED;
 uint32_t spy_window_changes;
 static uint64_t opened_at;
@@ -208,6 +215,43 @@ static void test_nowhere(void **state)
 	spy_probing = false;
 	spy_outside_begin(1000000000);
 	assert_int_equal(spy_outside_least, UINT64_MAX);
+}
+
+/* A read or write waits no longer than it was neither copying nor without a CPU, and not at all where it is not to block. */
+static void test_work_is_no_wait(void **state)
+{
+	struct spy_outside wait = {.kind = SPY_WAIT_TRANSFER, .is_file = true};
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	wait.object = (uint64_t)ends[0];
+	delay_ns = 7 * MS;
+	wait_for(wait, MS); /* of what was before nothing is known */
+	assert_int_equal(written(), RECORD);
+	assert_int_equal(last()->duration, MS);
+	delay_ns += MS - 10000;
+	wait_for(wait, MS);
+	assert_int_equal(last()->duration, MS);
+	assert_int_equal(last()->count, 1);
+	delay_ns += MS;
+	wait_for(wait, 5 * MS);
+	assert_int_equal(last()->count, 2);
+	assert_int_equal(last()->duration, 5 * MS);
+	wait.bytes = 4000000;
+	wait_for(wait, 2 * MS);
+	assert_int_equal(last()->count, 2);
+	wait_for(wait, 3 * MS);
+	assert_int_equal(last()->count, 3);
+	assert_int_equal(last()->duration, 6 * MS);
+	wait.bytes = 0;
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	wait_for(wait, 50 * MS);
+	wait.kind = SPY_WAIT_ACCEPT;
+	wait_for(wait, 50 * MS);
+	assert_int_equal(last()->count, 3);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 static void test_rows(void **state)
@@ -440,6 +484,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_record, begin),
 		cmocka_unit_test_setup(test_nowhere, begin),
+		cmocka_unit_test_setup(test_work_is_no_wait, begin),
 		cmocka_unit_test_setup(test_rows, begin),
 		cmocka_unit_test_setup(test_row_holder, begin),
 		cmocka_unit_test_setup(test_room, begin),
