@@ -22,9 +22,9 @@ static const struct column file_columns[] = {
 
 static const struct table_kind file_kind = {
 	.key = "files",
-	.title = "FILES that are not those that ran: places in them are offsets, without functions "
-		 "and "
-		 "lines",
+	.title = "FILES that are not those that ran, or cannot be read: places in them are without "
+		 "lines, "
+		 "or functions",
 	.columns = file_columns,
 	.n_columns = ARRAY_SIZE(file_columns),
 	.row_bytes = sizeof(struct file_row),
@@ -33,6 +33,8 @@ static const struct table_kind file_kind = {
 
 static const char *state_of(const struct unread_file *file)
 {
+	if (file->zstd)
+		return "compressed";
 	if (!file->found)
 		return "missing";
 	return *file->recorded ? "other" : "unknown";

@@ -4,6 +4,7 @@
  */
 #include <dlfcn.h>
 #include <dwarf.h>
+#include <errno.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "base/redact.h"
 #include "perf_map.h"
 #include "symbolize.h"
+#include "zstd.h"
 
 /* An address of a file that was looked up: in debug information of large templates that takes
  * milliseconds, and the same ones are on many stacks. */
@@ -31,6 +33,7 @@ struct known_address {
 struct object {
 	const char *path, *build_id; /* in key */
 	char *found; /* build id of what is there now */
+	bool zstd; /* has debug sections that were compressed so, which cannot be read here */
 	Dwfl *dwfl; /* NULL: not there, or not the one that ran */
 	Dwfl_Module *module;
 	UT_hash_handle hh;
@@ -142,8 +145,16 @@ static void open_object(struct object *object)
 	};
 	int fd = open(object->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
+	int plain;
+
 	if (fd < 0)
 		return;
+	plain = zstd_plain_copy(fd);
+	object->zstd = plain == -ENOTSUP;
+	if (plain >= 0) {
+		close(fd);
+		fd = plain;
+	}
 	object->dwfl = dwfl_begin(&callbacks);
 	if (object->dwfl) {
 		dwfl_report_begin(object->dwfl);
@@ -191,10 +202,11 @@ const struct unread_file *symbolizer_unread(struct symbolizer *s, size_t *n)
 
 	*n = 0;
 	for (object = s->objects; object; object = object->hh.next)
-		if (!object->module && *object->path == '/')
+		if ((!object->module || object->zstd) && *object->path == '/')
 			files[(*n)++] = (struct unread_file){.path = object->path,
 							     .recorded = object->build_id,
-							     .found = object->found};
+							     .found = object->found,
+							     .zstd = object->module};
 	return files;
 }
 

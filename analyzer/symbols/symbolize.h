@@ -51,11 +51,13 @@ static inline bool place_is_between(const struct place *place)
 struct symbolizer *symbolizer_new(void);
 void symbolizer_free(struct symbolizer *s);
 
-/* A file that was looked at and is not believed: places in it are offsets. */
+/* A file that was looked at and is not believed: places in it are offsets; or whose debug sections cannot be read: they have
+ * no lines. */
 struct unread_file {
 	const char *path;
 	const char *recorded; /* its build id; may be empty */
 	const char *found; /* the build id of what is there now, may be empty; NULL: nothing is */
+	bool zstd; /* it is believed, and its debug sections were compressed so */
 };
 
 /* All of them so far. They live as long as the symbolizer. */

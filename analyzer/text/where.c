@@ -106,6 +106,8 @@ const char *text_python(struct arena *texts, const struct python_line *line)
 
 const char *text_unread(struct arena *texts, const struct unread_file *file)
 {
+	if (file->zstd)
+		return "has debug sections compressed with zstd, which take a libzstd.so.1 to read";
 	if (!file->found)
 		return "is not there";
 	if (!*file->recorded)

@@ -53,3 +53,19 @@ done
 same stacks "$bin/stacks" library "$bin/libours.so" 100
 "$tool" report --format=json "$(the_trace)" | jq -r "$place | .where" >got
 grep -q '^cudaMalloc in libours.so+0x[0-9a-f]*$' got || fail "the program's own library: $(cat got)"
+
+# Debug sections that are compressed with zstd; and where nothing reads them, a word.
+if objcopy --compress-debug-sections=zstd "$bin/stacks" packed 2>/dev/null && ! cmp -s "$bin/stacks" packed; then
+	same packed ./packed library "$bin/libcublas.so.13" 100
+	trace=$(the_trace) || exit 1
+	"$tool" report --format=json "$trace" >report.json || fail "no report of zstd"
+	expect "zstd: line" "$(jq -r "$place | .line" report.json)" "$(line stacks.c create)"
+	expect "zstd: files" "$(jq '.files | length' report.json)" 0
+	mkdir -p without && echo none >without/libzstd.so.1
+	LD_LIBRARY_PATH=$PWD/without "$tool" report --format=json "$trace" >report.json || fail "no report without libzstd"
+	valid "$here/../../docs/report.schema.json" report.json
+	expect "zstd cannot be read: files" "$(jq -r '.files[] | "\(.file | split("/") | last) \(.state)"' report.json)" "packed compressed"
+	expect "zstd cannot be read: place" "$(jq -r "$place | .line" report.json)" 0
+else
+	without "objcopy with zstd"
+fi
