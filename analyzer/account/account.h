@@ -207,6 +207,7 @@ struct process_account {
 	/* threads that have more than the last call in their rings */
 	struct thread_account *remembered;
 	size_t n_remembered;
+	struct cpu_use cpu_use;
 };
 
 struct accounting {

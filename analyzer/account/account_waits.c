@@ -190,6 +190,14 @@ static void see_held(struct accounting *a, struct thread_account *c, const struc
 	see_waking(c, lock, record);
 }
 
+static void see_cpu_use(struct accounting *a, const struct thread_account *c,
+			const struct record *record)
+{
+	if (record->raw->sched.process_ran)
+		cpu_pressure_ran(c->cpu_pressure, &a->processes[record->process].cpu_use,
+				 record->ns, record->raw->sched.process_ran);
+}
+
 void account_other(struct accounting *a, const struct record *record)
 {
 	struct thread_account *c = thread_account_get(a, record->thread);
@@ -210,9 +218,12 @@ void account_other(struct accounting *a, const struct record *record)
 		c->running_ns = record->raw->sched.running_ns;
 		c->sched_window_ns = timeline_span_ns(&record->stream->trace->timeline,
 						      record->raw->sched.window);
+		see_cpu_use(a, c, record);
 		break;
-	case SPY_EV_OUTSIDE:
 	case SPY_EV_GAP:
+		see_cpu_use(a, c, record);
+		/* fall through */
+	case SPY_EV_OUTSIDE:
 		c->gap_told = true;
 		break;
 	default:

@@ -1,7 +1,8 @@
 /*
  * analyzer/detectors/oversubscribed_host.c: threads that were ready to go on and got no CPU:
  * because there are more of them than CPUs, whose CPUs may be kept busy by threads that wait for
- * the GPU and spin; or because other programs have the CPUs, which is a note.
+ * the GPU and spin; or because other programs have the CPUs, which is a note. Which it is, the
+ * process's own time on CPUs says (account/cpu_pressure.h).
  */
 #include <stdlib.h>
 #include "table.h"
@@ -83,7 +84,20 @@ static enum cause_of_lack find_cause(const struct analysis *a, const struct lack
 		       : TOO_MANY;
 }
 
-static const char *why(struct arena *texts, const struct lack *lack, enum cause_of_lack cause)
+/* "; the program had 32 % of their time meanwhile"; nothing where that is unknown. */
+static const char *own_use(struct arena *texts, const struct analysis *a, const struct lack *lack)
+{
+	unsigned int percent =
+		cpu_pressure_own_percent(&a->accounts.cpu_pressure[host_of(lack)->index]);
+
+	return percent ? arena_printf(texts,
+				      ", of whose time the program itself had %u %% meanwhile",
+				      percent)
+		       : "";
+}
+
+static const char *why(struct arena *texts, const struct lack *lack, enum cause_of_lack cause,
+		       bool use_known)
 {
 	switch (cause) {
 	case SPINNING:
@@ -93,6 +107,9 @@ static const char *why(struct arena *texts, const struct lack *lack, enum cause_
 			"for the GPU in calls that spin",
 			text_time(texts, lack->busy_wait_ns));
 	case OTHER_PROGRAMS:
+		if (use_known)
+			return ": other programs on the host had the CPUs, or its cgroup's quota "
+			       "kept them from it";
 		return ", and mostly no more threads than that made calls at a time: other "
 		       "processes on the host had the CPUs, or threads that make no CUDA calls";
 	default:
@@ -100,13 +117,14 @@ static const char *why(struct arena *texts, const struct lack *lack, enum cause_
 	}
 }
 
-static const char *what(struct arena *texts, const struct lack *lack, enum cause_of_lack cause)
+static const char *what(struct arena *texts, const struct analysis *a, const struct lack *lack,
+			enum cause_of_lack cause)
 {
 	uint64_t n = host_of(lack)->cpus;
-	const char *cpus = "", *host = "";
+	const char *cpus = "", *host = "", *use = own_use(texts, a, lack);
 
 	if (n)
-		cpus = arena_printf(texts, "; they may use %s", text_count(texts, n, "CPU"));
+		cpus = arena_printf(texts, "; they may use %s%s", text_count(texts, n, "CPU"), use);
 	if (!host_of(lack)->alone)
 		host = arena_printf(texts, " on %s", host_of(lack)->label);
 	return arena_printf(
@@ -115,7 +133,7 @@ static const char *what(struct arena *texts, const struct lack *lack, enum cause
 		"calls%s%s",
 		(unsigned long long)lack->lacking, lack->lacking == 1 ? "" : "s",
 		(unsigned long long)lack->threads, host, text_time(texts, lack->lacked_ns), cpus,
-		why(texts, lack, cause));
+		why(texts, lack, cause, *use));
 }
 
 static const char *cure(enum cause_of_lack cause)
@@ -151,7 +169,7 @@ static void tell(const struct analysis *a, struct arena *texts, const struct lac
 	finding->cost.gain_known = true;
 	finding->cost.threads = lack->costs;
 	finding->remarks.not_ours = cause == OTHER_PROGRAMS;
-	finding->what = what(texts, lack, cause);
+	finding->what = what(texts, a, lack, cause);
 	finding->fix = cure(cause);
 }
 
@@ -177,14 +195,17 @@ const struct detector detector_oversubscribed_host = {
 	.title = "threads are ready to run and get no CPU",
 	.sees = "Time inside long calls in which the thread was ready to run and on no CPU, by "
 		"the scheduler's own account, from a tenth of the time of a process's threads on. "
-		"Where no more threads make calls at a time than there are CPUs for them, other "
-		"programs have the CPUs: a note. And calls that keep a CPU busy while they wait "
+		"If the program's own threads, of all kinds, had less than half of the CPUs' time "
+		"meanwhile, other programs had the CPUs: a note. So it is where that time is not "
+		"known and no more threads make calls at a time than there are CPUs for them. And "
+		"calls that keep a CPU busy while they wait "
 		"for the GPU, which is what CUDA does by default: as long as there are enough "
 		"CPUs, it is the fastest way.",
-	.blind = "Calls shorter than a quarter of a millisecond, and time outside of calls. Who "
-		 "else had the CPUs: other processes, or threads that make no calls. Limits other "
-		 "than the set of CPUs the process starts with, such as a container's quota; "
-		 "processes of a host that have different CPUs count as if they shared them.",
+	.blind =
+		"Calls shorter than a quarter of a millisecond, and time outside of calls. Which "
+		"other programs had the CPUs. Limits other than the set of CPUs the process starts "
+		"with and the quota of its cgroup (version 2); processes of a host that have "
+		"different CPUs count as if they shared them.",
 	.fix = "Fewer threads, or more CPUs for the process (taskset, the container's limit, the "
 	       "batch system's).",
 	.conclude = conclude,

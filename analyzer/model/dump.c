@@ -286,6 +286,9 @@ static void print_sched(const struct dump *dump, const struct record *record)
 			" window_ns=%" PRIu64 " not_running_ns=%" PRIu64 " running_ns=%" PRIu64,
 			timeline_span_ns(&record->stream->trace->timeline, r->window),
 			r->not_running_ns, r->running_ns);
+	if (!dump->stable && r->process_ran)
+		fprintf(dump->out, " process_ran_ns=%" PRIu64,
+			(uint64_t)r->process_ran * SPY_RAN_UNIT);
 }
 
 /* A return address as module and offset: what is the same in another run. */

@@ -511,11 +511,13 @@ struct spy_rec_sched {
 	uint64_t time;
 	uint16_t event;
 	uint16_t reserved;
-	uint32_t reserved2;
+	uint32_t process_ran; /* all threads of the process on CPUs, in SPY_RAN_UNIT, modulo 2^32; 0: not looked at */
 	uint64_t window; /* cycles since the last look, or since the thread's first call */
 	uint64_t not_running_ns; /* ready to run, but on no CPU */
 	uint64_t running_ns; /* on a CPU */
 } __attribute__((packed));
+
+#define SPY_RAN_UNIT 65536 /* ns */
 
 /* The same struct as SPY_EV_GAP: written before the record of a call that began 2 ms or more after the last look;
  * its time is when that call began. */

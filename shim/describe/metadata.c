@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cudaspy/metadata_layout.h"
@@ -114,12 +115,54 @@ static void write_variables(struct spy_text *out)
 	}
 }
 
-/* CPUs the process may use; 0: more than a small set can hold. */
-static int count_cpus(void)
+/* CPUs that a cgroup's quota is worth, rounded up; 0: it has none. */
+static unsigned int quota_of(const char *cgroup)
 {
+	unsigned long quota, period;
+	char path[512], text[64], *end;
+
+	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", cgroup);
+	if (!read_file(path, text, sizeof(text)))
+		return 0;
+	quota = strtoul(text, &end, 10); /* or "max" */
+	period = strtoul(end, NULL, 10);
+	return quota && period ? (unsigned int)((quota + period - 1) / period) : 0;
+}
+
+/* The smallest of the cgroups (version 2) that the process is in; 0: none. */
+static unsigned int find_quota(void)
+{
+	char *cgroup, *end, *text = scratch;
+	unsigned int least = 0;
+
+	if (!read_file("/proc/self/cgroup", text, sizeof(scratch)))
+		return 0;
+	cgroup = strncmp(text, "0::", 3) ? strstr(text, "\n0::") : text - 1;
+	if (!cgroup)
+		return 0;
+	cgroup += 4;
+	end = cgroup + strcspn(cgroup, "\n");
+	while (end > cgroup) {
+		unsigned int quota;
+
+		*end = '\0';
+		quota = quota_of(cgroup[1] ? cgroup : "");
+		least = quota && (!least || quota < least) ? quota : least;
+		end = strrchr(cgroup, '/');
+		if (end == cgroup && cgroup[1]) /* the root of a container may have one, too */
+			end++;
+	}
+	return least;
+}
+
+/* CPUs the process may use; 0: more than a small set can hold. */
+static unsigned int count_cpus(void)
+{
+	unsigned int quota = find_quota(), cpus;
 	cpu_set_t set;
 
-	return sched_getaffinity(0, sizeof(set), &set) ? 0 : CPU_COUNT(&set);
+	cpus = sched_getaffinity(0, sizeof(set), &set) ? 0 : (unsigned int)CPU_COUNT(&set);
+	return quota && (!cpus || quota < cpus) ? quota : cpus;
 }
 
 /* Which rank of a job it is: only what its launcher says. */
@@ -215,7 +258,7 @@ int spy_metadata_write(struct spy_session *session, uint32_t part)
 	spy_text_add(&text, SPY_TSDL_HEAD, strlen(SPY_TSDL_HEAD));
 	spy_text_add(&text, spy_tsdl_types, strlen(spy_tsdl_types));
 	spy_text_print(&text, SPY_TSDL_TRACE, uuid);
-	spy_text_print(&text, "env {\n%s\tcpus = %d;\n\tpart = %u;\n};\n\n",
+	spy_text_print(&text, "env {\n%s\tcpus = %u;\n\tpart = %u;\n};\n\n",
 		       environment_of(session), count_cpus(), part);
 	write_clock(&text, session);
 	spy_text_add(&text, spy_tsdl_stream, strlen(spy_tsdl_stream));

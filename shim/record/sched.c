@@ -24,11 +24,13 @@
 
 #define LOOK_AGAIN 500
 #define DELAY_AGAIN 10
+#define PROCESS_AGAIN 100
 #define CROWDED 50 /* that part of the time without a CPU, or more */
 #define UNEXPLAINED 8 /* that part of the time, or more */
 
 uint64_t spy_long_call = UINT64_MAX, spy_look_again = UINT64_MAX;
-static uint64_t delay_again;
+static uint64_t delay_again, process_again;
+static _Atomic uint64_t process_looked_at;
 static bool blind; /* the kernel's account is not to be had, or not wanted */
 
 void spy_sched_begin(uint64_t frequency)
@@ -40,15 +42,30 @@ void spy_sched_begin(uint64_t frequency)
 		return;
 	spy_long_call = frequency / (1000000000 / SPY_LOOKED_AT_NS);
 	delay_again = frequency / DELAY_AGAIN;
+	process_again = frequency / PROCESS_AGAIN;
+	atomic_store(&process_looked_at, 0);
 }
 
-static uint64_t time_on_cpu_ns(void)
+static uint64_t time_on_cpu_ns(clockid_t whose)
 {
 	struct timespec time;
 
-	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time))
+	if (clock_gettime(whose, &time))
 		return 0;
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* Of all threads of the process, for the record: the kernel goes through all of them, so that one of them looks, and not always.
+ * 0: it did not. */
+static uint32_t process_ran(uint64_t now)
+{
+	uint64_t before = atomic_load_explicit(&process_looked_at, memory_order_relaxed);
+
+	if ((int64_t)(now - before) < (int64_t)process_again ||
+	    !atomic_compare_exchange_strong_explicit(&process_looked_at, &before, now,
+						     memory_order_relaxed, memory_order_relaxed))
+		return 0;
+	return (uint32_t)(time_on_cpu_ns(CLOCK_PROCESS_CPUTIME_ID) / SPY_RAN_UNIT) ?: 1;
 }
 
 /* The thread's time ready to run but on no CPU: the second number of
@@ -131,6 +148,7 @@ static void write_record(struct spy_thread *thread, enum spy_event event, uint64
 	*record = (struct spy_rec_sched){
 		.time = now,
 		.event = event,
+		.process_ran = process_ran(now),
 		.window = window,
 		.not_running_ns = delay_ns,
 		.running_ns = ran_ns,
@@ -152,7 +170,8 @@ static void look(struct spy_thread *thread, uint64_t at, enum spy_event event)
 	int error = errno;
 	uint64_t window = at - thread->ran_at;
 	uint64_t window_ns = ns_of(window), delay_ns = 0;
-	uint64_t on_cpu_ns = time_on_cpu_ns(), ran_ns = on_cpu_ns - thread->ran_ns;
+	uint64_t on_cpu_ns = time_on_cpu_ns(CLOCK_THREAD_CPUTIME_ID),
+		 ran_ns = on_cpu_ns - thread->ran_ns;
 	uint64_t idle_ns;
 	bool first = !thread->ran_at;
 

@@ -420,6 +420,60 @@ static void test_busy_host_in_turn(void **state)
 	json_decref(root);
 }
 
+/* Thread 101 lacks a CPU for 90 of 100 ms, on two CPUs, while its process has so many per cent of one of them. */
+static void beside(struct log *log, unsigned int threads, unsigned int percent)
+{
+	unsigned int i, ms;
+
+	log->used = 0;
+	add(log, "trace app.100 pid=100 program=\"app\" probes=1 cpus=2\n"
+		 "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+		 "2us op cudaSetDevice duration=1us device=0\n"
+		 "3ms launch cudaLaunchKernel duration=3us device=0 stream=0x10\n");
+	for (ms = 10; ms <= 110; ms += 20)
+		add(log,
+		    "%ums sched window=10ms not_running=9000000 running=1000000 process_ran=%llu\n"
+		    "%u001us op cudaStreamSynchronize duration=10ms device=0 stream=0x10\n",
+		    ms, (1 << 16) + ms * 10000ull * percent, ms);
+	for (i = 0; i < threads; i++)
+		add(log,
+		    "slot %u tid=%u\n1us thread tid=%u name=\"app\"\n"
+		    "3ms launch cudaLaunchKernel duration=3us device=0 stream=0x10\n"
+		    "100ms op cudaStreamSynchronize duration=90ms device=0 stream=0x10\n",
+		    2 + i, 102 + i, 102 + i);
+}
+
+/* Who had the CPUs, its own time on them says, however many threads make calls. */
+static void test_own_use(void **state)
+{
+	static struct log log;
+	static const unsigned int all[][2] = {{2, 64}, {0, 64}, {2, 98}};
+	json_t *root, *finding;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) { /* 32 % and 49 % of two CPUs */
+		beside(&log, all[i][0], all[i][1]);
+		root = report_on(log.text);
+		finding = find(root, "oversubscribed-host");
+		says(finding, "severity", "note");
+		says(finding, "what",
+		     all[i][1] == 64 ? "had 32 % meanwhile" : "had 48 % meanwhile");
+		says(finding, "what", "other programs on the host had the CPUs");
+		says(finding, "fix", "quieter host");
+		json_decref(root);
+	}
+	for (i = 0; i < 2; i++) { /* threads that make calls, or not */
+		beside(&log, i ? 0 : 2, i ? 190 : 102);
+		root = report_on(log.text);
+		finding = find(root, "oversubscribed-host");
+		says(finding, "severity", "problem");
+		says(finding, "what", i ? "had 95 % meanwhile" : "had 51 % meanwhile");
+		says(finding, "fix", "ewer threads");
+		json_decref(root);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -431,6 +485,7 @@ int main(void)
 		cmocka_unit_test(test_mps_mostly),
 		cmocka_unit_test(test_lack_of_processes),
 		cmocka_unit_test(test_oversubscribed),
+		cmocka_unit_test(test_own_use),
 		cmocka_unit_test(test_busy_host),
 		cmocka_unit_test(test_busy_host_in_turn),
 	};

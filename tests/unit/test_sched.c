@@ -186,6 +186,22 @@ static void test_before(void **state)
 	assert_int_equal(last()->running_ns, 1 * NS_OF_MS);
 }
 
+/* The time of the whole process: each hundredth of a second, for whichever thread comes first. */
+static void test_process(void **state)
+{
+	(void)state;
+	spy_sched_look(&thread, now);
+	pass(10, 10, 0, 0);
+	spy_sched_look(&thread, now);
+	assert_true(last()->process_ran);
+	pass(9, 9, 0, 0);
+	spy_sched_look(&thread, now);
+	assert_int_equal(last()->process_ran, 0);
+	pass(1, 1, 0, 0);
+	spy_sched_look(&thread, now);
+	assert_true(last()->process_ran);
+}
+
 /* When the file is not read: it was lately, the thread was not kept waiting then, and the time is clear without it. */
 static void test_seldom(void **state)
 {
@@ -262,7 +278,7 @@ static void test_no_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_limits), TEST(test_account), TEST(test_before),
+		TEST(test_limits), TEST(test_account), TEST(test_process), TEST(test_before),
 		TEST(test_seldom), TEST(test_no_file), TEST(test_no_room),
 	};
 
