@@ -71,6 +71,17 @@ static uint64_t most_exposed_ns(const struct ranks *ranks)
 	return most_ns;
 }
 
+/* Steps leave out what a program does before and behind them. Whole ones alone may be fewer than those that were waited in:
+ * cost windows hide where others end, and the rank that they are counted by may end early. */
+static uint64_t without_outside(const struct rank_steps *steps, uint64_t job_ns)
+{
+	if (steps->count < STEPS_LEAST)
+		return job_ns;
+	if (steps->outside_ns == UINT64_MAX)
+		return min_u64(job_ns, steps->total_ns);
+	return job_ns - min_u64(steps->outside_ns, job_ns);
+}
+
 struct held_up held_up_judge(const struct analysis *a)
 {
 	const struct ranks *ranks = &a->ranks;
@@ -87,9 +98,7 @@ struct held_up held_up_judge(const struct analysis *a)
 		if (rank->late_ns && (!h.rank || usual_ns(rank) > usual_ns(h.rank)))
 			h.rank = rank;
 	}
-	/* Steps leave out what a program does before, between and behind them. */
-	if (ranks->steps.count >= STEPS_LEAST)
-		h.job_ns = min_u64(h.job_ns, ranks->steps.total_ns);
+	h.job_ns = without_outside(&ranks->steps, h.job_ns);
 	if (!h.rank || !rank_late_matters(h.late_ns, h.job_ns) ||
 	    !rank_late_matters(most_exposed_ns(ranks), h.job_ns))
 		return h;

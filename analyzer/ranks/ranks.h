@@ -137,6 +137,9 @@ struct rank_steps {
 	uint64_t count; /* whole ones */
 	uint64_t median_ns; /* about, where there are more than are kept */
 	uint64_t total_ns; /* of all whole ones */
+	/* From the first operation to the last one of the rank that steps are counted by, what is before its first step and
+	 * behind the begin of its last one. Unknown (UINT64_MAX) where the job was started again meanwhile. */
+	uint64_t outside_ns;
 	uint64_t wait_ns;
 	/* Longer than 1.5 times the median, and by 100 us: how many, together, and how much longer they were. */
 	uint64_t slow_count, slow_ns, slow_more_ns;

@@ -43,6 +43,10 @@ struct rank_steps_work {
 	const struct process *reference;
 	uint64_t not_seen; /* operations of others since its last one */
 	uint64_t holes; /* in its record, by its last one */
+	uint64_t first_ns, last_ns; /* when it submitted its first and last one, … */
+	uint64_t first_step_ns,
+		last_step_ns; /* … and the first of its first and last step; 0: none */
+	bool several; /* processes have been the reference */
 	struct op_log *log; /* LOG_MOST */
 	uint32_t n_log, round; /* round: how often it began anew */
 	bool decided;
@@ -394,12 +398,16 @@ static void lose_step(struct rank_steps_work *s, uint64_t number)
 }
 
 /* The step of the reference's next operation; 0: none yet. The end of one and the begin of another may be missing. */
-static uint64_t next_step(struct ranks *ranks, struct rank_steps_work *s, uint64_t signature,
-			  struct rank_level level, bool hole)
+static uint64_t next_step(struct ranks *ranks, struct rank_steps_work *s, uint64_t ns,
+			  uint64_t signature, struct rank_level level, bool hole)
 {
 	uint64_t before = s->step, number = step_by(s, signature, level);
 
 	make_room(ranks, s, number);
+	if (s->step > before) {
+		s->first_step_ns = s->first_step_ns ?: ns;
+		s->last_step_ns = ns;
+	}
 	if (hole) {
 		lose_step(s, before);
 		lose_step(s, s->step);
@@ -417,7 +425,8 @@ static void replay(struct ranks *ranks, struct rank_steps_work *s)
 	for (i = 0; i < s->n_log; i++) {
 		struct op_log *log = &s->log[i];
 
-		log->step = next_step(ranks, s, log->signature, log->levels[s->level], log->hole);
+		log->step = next_step(ranks, s, log->submitted_ns, log->signature,
+				      log->levels[s->level], log->hole);
 		if (log->step && log->added)
 			add_to_step(s, log->step, &log->part);
 	}
@@ -446,6 +455,7 @@ static bool is_reference(struct ranks *ranks, struct rank_steps_work *s,
 	if (s->reference && s->reference != process &&
 	    s->not_seen++ < PATIENCE_LEAST + PATIENCE_RANK * ranks->n)
 		return false;
+	s->several |= s->reference && s->reference != process;
 	s->reference = process;
 	s->not_seen = 0;
 	return true;
@@ -466,9 +476,12 @@ void rank_steps_see(struct ranks *ranks, struct rank_op *op, const struct rank_s
 	op->reference = true;
 	hole = op->holes != s->holes;
 	s->holes = op->holes;
+	s->first_ns = s->first_ns ?: op->submit_begin_ns;
+	s->last_ns = op->submit_begin_ns;
 	if (s->decided) {
-		op->instance->step = next_step(ranks, s, signature_of(op->instance),
-					       level_of(ranks, &news->levels[s->level]), hole);
+		op->instance->step =
+			next_step(ranks, s, op->submit_begin_ns, signature_of(op->instance),
+				  level_of(ranks, &news->levels[s->level]), hole);
 		return;
 	}
 	add_log(ranks, s, op, news, hole);
@@ -547,6 +560,10 @@ void rank_steps_finish(struct ranks *ranks)
 	while (s->retired < s->step)
 		retire(ranks, s);
 	find_slow(&ranks->steps, s);
+	ranks->steps.outside_ns =
+		s->several ? UINT64_MAX
+			   : s->last_ns - min_u64(s->first_ns, s->last_ns) -
+				     (s->last_step_ns - min_u64(s->first_step_ns, s->last_step_ns));
 }
 
 static void rename_level(struct rank_level *level)
