@@ -109,7 +109,7 @@ for first_step in "on-bus:sigaction calls:10" "calls:10 on-bus:sigaction" "on-bu
 	grep -q 'signal 7\|sigwaitinfo' own.out || fail "$first_step: no signal came"
 done
 # A handler that blocks it makes calls; afterwards it is not blocked, and a file that is torn is no harm.
-same masked "$bin/steps" calls:10 on-bus:signal masked:9000 blocked bus masked:1 send-bus blocked bus
+same masked "$bin/steps" calls:10 on-bus:sigaction masked:9000 blocked bus masked:1 send-bus blocked bus
 spoiled zero '*' calls:10 masked:9000 touch:ready await:go masked:9000 blocked calls:9000
 expect "masked: output" "$(sort -u spoiled.out)" "SIGBUS is blocked: 0 0"
 same sent "$bin/steps" calls:10 on-bus:sigaction send-bus calls:10 send-bus ask-bus
