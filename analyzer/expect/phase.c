@@ -355,7 +355,8 @@ struct steps {
 	bool sure;
 };
 
-/* More steps fit less likely by chance. */
+/* As many as fit most sites, for what comes in each second of them must not make two one; else as fit best: more steps fit less
+ * likely by chance. `counts` are in order. */
 static struct steps count_steps(const struct phases *p, const struct stretch *work)
 {
 	uint64_t *counts = xcalloc(p->n_sites + 1, sizeof(*counts)), last = 0;
@@ -376,10 +377,14 @@ static struct steps count_steps(const struct phases *p, const struct stretch *wo
 		last = counts[i];
 		tried++;
 		fitting = count_fitting(counts, n, last);
-		if ((double)fitting * log2((double)last) <= most)
+		if (fitting >= STEPS_SURE * (double)n) {
+			steps = (struct steps){.n = last, .sure = true};
+			continue;
+		}
+		if (steps.sure || (double)fitting * log2((double)last) <= most)
 			continue;
 		most = (double)fitting * log2((double)last);
-		steps = (struct steps){.n = last, .sure = fitting >= STEPS_SURE * (double)n};
+		steps.n = last;
 	}
 	free(counts);
 	return steps;

@@ -106,6 +106,8 @@ static const struct when cases[] = {
 	 .words = "in each step", .severity = "problem", .occasions = 1, .every_steps = 1},
 	{"half of them", .first = 100, .last = STEPS, .every = 1, .each = 1, .recurrence = "steps",
 	 .words = "in most steps", .severity = "problem", .occasions = 1, .every_steps = 1},
+	{"each second", .last = STEPS, .every = 2, .each = 1, .recurrence = "again",
+	 .words = "every few steps", .severity = "problem", .occasions = 100, .every_steps = 2},
 	{"each tenth", .last = STEPS, .every = 10, .each = 3, .recurrence = "again",
 	 .words = "20 times, about every 10th step", .severity = "problem", .occasions = 20,
 	 .every_steps = 10},
