@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -138,12 +139,22 @@ void name_output(const FILE *out, const char *name)
 	named_output.name = name;
 }
 
+/* Of a pipe, and it has read what it wants: `cudaspy report | head`. */
+static bool reader_is_gone(FILE *out)
+{
+	struct pollfd pipe = {.fd = fileno(out)};
+
+	return pipe.fd >= 0 && poll(&pipe, 1, 0) == 1 && pipe.revents & POLLERR;
+}
+
 int finish_output(FILE *out)
 {
 	const char *name = out == stdout ? "standard output" : "output";
 
 	errno = 0;
 	if (!fflush(out) && !ferror(out))
+		return 0;
+	if (out == stdout && reader_is_gone(out))
 		return 0;
 	if (named_output.file == out)
 		name = named_output.name;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,10 +171,28 @@ static int help(const struct command *self, int argc, char **argv)
  */
 #define LARGE_BYTES (1 << 20)
 
+static void go_on(int number)
+{
+	(void)number;
+}
+
+/*
+ * Who reads the output may stop before its end, as `head` does: no failure (finish_output), and the status is the one that
+ * the verb found. A handler, because programs that are run are not to inherit that a signal is ignored.
+ */
+static void outlive_readers(void)
+{
+	struct sigaction now, outlive = {.sa_handler = go_on, .sa_flags = SA_RESTART};
+
+	if (!sigaction(SIGPIPE, NULL, &now) && now.sa_handler == SIG_DFL)
+		sigaction(SIGPIPE, &outlive, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
 
+	outlive_readers();
 	occupy_standard_files();
 	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	if (argc < 2) {
