@@ -6,6 +6,40 @@
 #include <string.h>
 #include "callstats.h"
 
+#define NO_DEVICE 100
+
+/* Results of driver_types.h; those of the driver have the same numbers. */
+static const struct {
+	uint16_t result;
+	const char *why;
+} answers[] = {
+	{4, "the process was ending"},          {NO_DEVICE, "the machine was asked for GPUs"},
+	{500, "a name was asked for"},          {704, "peer access was enabled already"},
+	{708, "the device was in use already"}, {712, "the memory was pinned already"},
+	{801, "a feature was asked for"},       {910, "the graph has to be instantiated instead"},
+};
+
+const char *callstats_answer(uint32_t result)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(answers); i++)
+		if (answers[i].result == result)
+			return answers[i].why;
+	return NULL;
+}
+
+/* That there is no GPU answers who counts them; who wants memory dies of it. */
+void callstats_failed(struct callstats *s, const struct model *model, const struct record *record)
+{
+	uint16_t result = record->raw->call_head.result;
+
+	if (result == NO_DEVICE &&
+	    !strstr(model->set->functions.all[record->fn].name, "DeviceCount"))
+		return;
+	s->answers += callstats_answer(result) != NULL;
+}
+
 void callstats_init(struct callstats *s, const struct model *model, struct filtering *filtering)
 {
 	*s = (struct callstats){.n_processes = model->n_processes, .filtering = filtering};

@@ -51,13 +51,19 @@ struct callstats {
 	struct filtering *filtering; /* what of the recording counts */
 	/* Calls of functions that have a name are counted in direct and nested by another thread, which reads ahead. */
 	bool named_elsewhere;
-	/* Of the failed ones of depth 0: CUDA was gone already. CUDA's own libraries make such
-	 * calls as a process ends. */
-	uint64_t too_late;
+	/* Of the failed ones of depth 0: what they returned answers a question (callstats_answer). */
+	uint64_t answers;
 };
 
-#define CALLSTATS_TOO_LATE \
-	4 /* CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading (driver_types.h) */
+/*
+ * What a call asks to be told by an error, and a program goes on with: that CUDA is gone already, which its own libraries find
+ * out as a process ends; that peer access is enabled already. NULL: the result is no such answer. Whether memory, or code
+ * for a GPU, was only asked for depends on the function.
+ */
+const char *callstats_answer(uint32_t result);
+
+/* Counts a call of depth 0 that failed, if that is an answer. */
+void callstats_failed(struct callstats *s, const struct model *model, const struct record *record);
 
 /* Of a process and a device, as work_index. */
 static inline size_t callstats_index(const struct callstats *s, size_t process, uint32_t device)
@@ -137,7 +143,8 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 		callstats_add_call(s, record);
 		s->used[raw->call_head.device] = true;
 		if (!raw->call_head.depth) {
-			s->too_late += unlikely(raw->call_head.result == CALLSTATS_TOO_LATE);
+			if (call_failed(&raw->call_head))
+				callstats_failed(s, model, record);
 			thread->count++;
 			thread->total_ns += record->duration_ns;
 			device->count++;

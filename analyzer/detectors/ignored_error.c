@@ -18,16 +18,6 @@
 #define OUT_OF_RESOURCES 701
 #define NOT_PERMITTED 800
 
-static const struct {
-	uint16_t result;
-	const char *why;
-} answers[] = {
-	{4, "the process was ending"},          {100, "the machine was asked for GPUs"},
-	{500, "a name was asked for"},          {704, "peer access was enabled already"},
-	{708, "the device was in use already"}, {712, "the memory was pinned already"},
-	{801, "a feature was asked for"},       {910, "the graph has to be instantiated instead"},
-};
-
 /* The context cannot be used any more. */
 static bool stays(uint32_t result)
 {
@@ -38,11 +28,10 @@ static bool stays(uint32_t result)
 static const char *answer(const struct analysis *a, const struct site *site, uint32_t result)
 {
 	uint8_t contract = a->set->functions.all[site->key.fn].contract;
-	size_t i;
+	const char *why = callstats_answer(result);
 
-	for (i = 0; i < ARRAY_SIZE(answers); i++)
-		if (answers[i].result == result)
-			return answers[i].why;
+	if (why)
+		return why;
 	/* Allocators try, free what they keep, and try again. */
 	if (result == OUT_OF_MEMORY &&
 	    (contract == SPY_CONTRACT_ALLOC || contract == SPY_CONTRACT_ALLOC_POOL ||

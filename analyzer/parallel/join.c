@@ -92,7 +92,7 @@ static void join_stats_of(struct callstats *s, const struct part *part)
 			s->uses[at] = more->uses[at];
 		}
 	s->all.counted = add_capped(s->all.counted, more->all.counted);
-	s->too_late += more->too_late;
+	s->answers += more->answers;
 }
 
 static void join_stats(struct parts *p)

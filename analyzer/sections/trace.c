@@ -455,8 +455,8 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 		row->called =
 			arena_printf(texts, "%s; %s more were only counted", row->called, count);
 	}
-	if (row->failed > a->stats.too_late) {
-		format_count(count, sizeof(count), row->failed - a->stats.too_late);
+	if (row->failed > a->stats.answers) {
+		format_count(count, sizeof(count), row->failed - a->stats.answers);
 		row->failures = arena_printf(texts, "%s of these calls returned an error", count);
 	}
 	if (row->unfinished)
@@ -510,7 +510,12 @@ void report_found(struct arena *texts, struct summary_row *row, uint64_t problem
 				     problems == 1 ? ": " : "s, the first ", first,
 				     besides ? "; and " : "", besides ?: "");
 	else if (!row->calls && !notes)
-		row->found = "nothing: there are no calls to look at";
+		row->found = row->in_flight ? "nothing: no call returned"
+					    : "nothing: there are no calls to look at";
+	else if (row->failures) /* a program that died of one, say */
+		row->found =
+			arena_printf(texts, "no problem but the calls that returned an error%s%s",
+				     besides ? "; " : "", besides ?: "");
 	else
 		row->found = arena_printf(texts, "no %sproblem%s%s%s", besides ? "sure " : "",
 					  row->in_flight ? " in the calls that returned" : "",
