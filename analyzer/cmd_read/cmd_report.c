@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "analysis.h"
 #include "cmd_files/cmd_job.h"
 #include "cmd_report.h"
@@ -317,6 +318,18 @@ static const struct option_row option_rows[] = {
 };
 /* clang-format on */
 
+/* A page of a megabyte is no text for a screen. */
+static bool fits_output(const struct renderer *renderer, const struct options *options)
+{
+	bool fits =
+		renderer->render != render_html || options->output.path || !isatty(STDOUT_FILENO);
+
+	if (!fits)
+		warn("report: --format=html is a page for a browser: name its file, with "
+		     "--output=FILE");
+	return fits;
+}
+
 /* A gate is asked by a build, not by somebody who would page. */
 static int show_report(const struct command *self, const struct options *options,
 		       struct report_options *show, const char *const *dirs, size_t n_dirs)
@@ -365,7 +378,7 @@ static int show_job(const struct command *self, const struct options *options,
 
 	if (option)
 		warn("report: --%s is for traces: a digest has sums only", option);
-	if (!renderer || option)
+	if (!renderer || option || !fits_output(renderer, options))
 		return STATUS_USAGE;
 	if (renderer->findings && !renderer->timeline) { /* forms of a gate's answer */
 		warn("report: --format=%s is for traces: of digests there are text, json and html",
@@ -409,7 +422,8 @@ static int run(const struct command *self, int argc, char **argv)
 		show.again = again = xasprintf("--run=%s", options.run);
 	options.filter = &filter;
 	status = STATUS_USAGE;
-	if (show.renderer && !filter_parse(&filter, &options.words)) {
+	if (show.renderer && fits_output(show.renderer, &options) &&
+	    !filter_parse(&filter, &options.words)) {
 		status = STATUS_NOTHING;
 		if (!read_gate(&gate, &options))
 			status = show_report(self, &options, &show, (const char *const *)argv + 1,

@@ -125,6 +125,23 @@ refused "--run=nobody.1: no run is called so (there are: life." "$tool" report -
 (trap - PIPE; "$tool" dump "$trace" 2>err; echo $? >status) | head -n 1 >said
 [ -s err ] && fail "| head: complains: $(cat err)"
 [ -s said ] || fail "| head: nothing came"
+expect "| head: status" "$(cat status)" 0
+# Long enough not to fit the pipe: the status is the gate's, not that of a broken pipe.
+for gate in "" --fail-on=any; do
+	(trap - PIPE; "$tool" report --format=html $gate "$trace" 2>err; echo $? >status) | head -c 100 >said
+	expect "report --format=html $gate | head: status" "$(cat status)" 0
+done
+FAKE_MODE=quiet FAKE_RESULT=2 CUDASPY_OUT=$tmp/fails spied "$bin/life" calls 3 2>err
+"$tool" report "$tmp/fails" >said
+grep -q '^  failed  *[0-9]* of these calls returned an error' said || fail "calls that fail: $(head -n 8 said)"
+grep -q '^  found  *no problem$' said && fail "a program whose calls failed is said to have no problem"
+(trap - PIPE; "$tool" report --format=html --fail-on=any "$tmp/fails" 2>err; echo $? >status) | head -c 100 >said
+expect "a gate that fails | head: status" "$(cat status)" "$("$tool" report --fail-on=any "$tmp/fails" >/dev/null 2>&1; echo $?)"
+# What answers a question is no error.
+FAKE_MODE=quiet FAKE_RESULT=704 CUDASPY_OUT=$tmp/answers spied "$bin/life" calls 3 2>err
+"$tool" report "$tmp/answers" >said
+grep -q '^  failed' said && fail "answers are said to be errors: $(head -n 8 said)"
+grep -q '^  found  *no ' said || fail "answers: $(head -n 8 said)"
 "$tool" report "$trace" >&- 2>err
 expect "standard output is closed: status" $? 2
 grep -q 'standard output: Bad file' err || fail "standard output is closed: $(cat err)"
@@ -163,6 +180,9 @@ escape=$(printf '\033')
 on_terminal "$tool" report "$trace" >shown || fail "on a terminal: $? $(cat shown)"
 head -n 1 shown | grep -q '^PAGED FRX' || fail "no pager: $(head -n 3 shown)"
 grep -q "$escape\[" shown || fail "no colours on a terminal"
+on_terminal "$tool" report --format=html "$trace" >shown
+expect "a page on a terminal: status" $? 2
+grep -q -- '--output=FILE' shown || fail "a page on a terminal: $(head -c 300 shown)"
 LESS=S on_terminal "$tool" report "$trace" | grep -q '^PAGED S' || fail "the pager's own options are not kept"
 for line in "report --no-pager" "report --fail-on=pageable-copy" "report --format=json"; do
 	# shellcheck disable=SC2086
