@@ -48,6 +48,10 @@
 	CAUSE(CUDA_WAIT, "cuda-wait", "waiting inside CUDA for a GPU", \
 	      "The thread waited inside a CUDA call for work of a GPU: of another one than the idle one, or it had yet to " \
 	      "notice that the work was done.") \
+	CAUSE(GPU_QUERY, "gpu-query", "waiting for the GPU, by asking whether it is done", \
+	      "The thread asked over and over whether work of a GPU had ended (cudaEventQuery, cudaStreamQuery), and it had not. " \
+	      "It waited for the GPU as in a synchronisation, and kept a CPU busy: cudaEventSynchronize waits without that, of an " \
+	      "event made with cudaEventBlockingSync.") \
 	CAUSE(KERNEL_MODULE, "kernel-module", "in NVIDIA's kernel module", \
 	      "The thread was in a request to the kernel module: memory is mapped or unmapped, most often.") \
 	CAUSE(CODE_LOADING, "code-loading", "loading code of the GPU", \

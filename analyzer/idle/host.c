@@ -175,6 +175,8 @@ static enum idle_cause cause_of_kind(const struct spy_rec_outside *raw)
 		return IDLE_LOCK;
 	case SPY_WAIT_SLEEP:
 		return IDLE_SLEEP;
+	case SPY_WAIT_QUERY:
+		return IDLE_GPU_QUERY;
 	case SPY_WAIT_JOIN:
 	case SPY_WAIT_CHILD:
 		return IDLE_JOIN;
@@ -192,7 +194,8 @@ static enum idle_cause cause_of_kind(const struct spy_rec_outside *raw)
 /* What the wait certainly was, whoever made it. */
 static bool is_certain(enum idle_cause cause)
 {
-	return cause == IDLE_GIL || cause == IDLE_SLEEP || cause == IDLE_FILE || cause == IDLE_JOIN;
+	return cause == IDLE_GIL || cause == IDLE_SLEEP || cause == IDLE_GPU_QUERY ||
+	       cause == IDLE_FILE || cause == IDLE_JOIN;
 }
 
 static enum idle_cause cause_of(struct host_thread *h, const struct spy_rec_outside *raw,

@@ -119,6 +119,7 @@ struct host_thread {
 	/* Of the working phase, so far. */
 	uint64_t seen_ns, seen_in_calls_ns; /* until when, and all its calls by then */
 	uint64_t outside_ns, in_calls_ns;
+	uint64_t queried_ns; /* of outside_ns: it asked over and over whether a GPU is done */
 };
 
 struct host_threads {

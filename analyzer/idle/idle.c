@@ -363,12 +363,16 @@ static void see_device(struct idle *idle, const struct record *record,
 
 struct own_account {
 	struct idle *idle;
+	struct host_thread *h;
 	const struct thread *thread;
 };
 
 static void add_own(void *data, const struct idle_part *part, uint64_t ns)
 {
 	const struct own_account *own = data;
+
+	if (part->cause == IDLE_GPU_QUERY)
+		own->h->queried_ns += ns;
 
 	idle_sum_follow(own->idle->accounts, &own->idle->threads,
 			idle_sums_add(&own->idle->sums, idle_owner_thread(own->thread),
@@ -404,7 +408,7 @@ static void see_thread(struct idle *idle, const struct record *record,
 	short_ns = record->ns - since_ns - calls_ns - gap_ns;
 	if (gap_ns)
 		host_divide(idle->accounts, h, c, f->begin_ns - gap_ns, f->begin_ns, add_own,
-			    &(struct own_account){.idle = idle, .thread = record->thread});
+			    &(struct own_account){.idle = idle, .h = h, .thread = record->thread});
 	if (short_ns)
 		idle_sums_add(
 			&idle->sums, idle_owner_thread(record->thread), record->thread->process,

@@ -40,7 +40,7 @@ static const struct process *model_of(const struct live_words *w, const struct l
 	return &w->live->model.processes[rank->process->index];
 }
 
-/* Has a thread of the process waited for a GPU since then? */
+/* Has a thread of the process waited for a GPU since then? Those that ask over and over may do so all the time. */
 static bool waits_for_gpu(const struct live_process *process, uint64_t since_ns)
 {
 	size_t i;
@@ -48,7 +48,7 @@ static bool waits_for_gpu(const struct live_process *process, uint64_t since_ns)
 	for (i = 0; i < process->n_threads; i++) {
 		const struct live_thread *t = process->threads[i];
 
-		if (t->doing == LIVE_GPU &&
+		if (t->doing == LIVE_GPU && t->in_call &&
 		    (t->call_ns == UNKNOWN_NS || t->call_ns >= ago(process, since_ns)))
 			return true;
 	}

@@ -76,9 +76,19 @@ static void pause_for(uint64_t ns)
 
 /* ---- a slot ---------------------------------------------------------------------------------- */
 
+/* The thread asks a GPU over and over whether it is done. At this moment it may be in such a question, which is only
+ * counted: when it began is not known. */
+static bool asks_gpu(const struct spy_slot_page *page)
+{
+	return page->outside_kind == SPY_WAIT_QUERY + 1 && !(page->depth && page->since) &&
+	       page->outside_calls == (uint16_t)page->calls;
+}
+
 /* Left behind by longjmp or a cancellation? Then the thread has made a call since. */
 bool live_waits_outside(const struct spy_slot_page *page)
 {
+	if (asks_gpu(page))
+		return true;
 	return !page->depth && page->outside_kind && page->outside_kind <= SPY_WAIT_KINDS &&
 	       page->outside_calls == (uint16_t)page->calls && page->since <= page->outside_since;
 }
@@ -108,6 +118,9 @@ static bool is_same(const struct spy_slot_page *a, const struct spy_slot_page *b
 {
 	if (a->tid != b->tid)
 		return false;
+	if (asks_gpu(a) && asks_gpu(b))
+		return a->outside_since == b->outside_since &&
+		       a->outside_object == b->outside_object;
 	if (a->depth || b->depth)
 		return same_call(a, b);
 	return has_counted_none(a, b) && live_waits_outside(a) == live_waits_outside(b) &&
@@ -140,6 +153,8 @@ static enum live_doing doing_of_wait(const struct live_thread *t, const struct t
 {
 	if (spy_wait_is_lock(t->wait_kind))
 		return LIVE_LOCK;
+	if (t->wait_kind == SPY_WAIT_QUERY)
+		return LIVE_GPU;
 	if (t->wait_kind == SPY_WAIT_JOIN)
 		return LIVE_JOIN;
 	/* What the driver sleeps in says nothing of what it is for. */
@@ -170,12 +185,13 @@ static void live_read_slot(struct live_thread *t, struct trace_set *set,
 {
 	struct trace *trace = t->process->trace;
 	const struct live_process *process = t->process;
+	bool asks = asks_gpu(page);
 	uint64_t since;
 
 	t->tid = page->tid;
 	t->device = page->device;
 	t->calls = page->calls;
-	t->in_call = page->depth;
+	t->in_call = page->depth && !asks;
 	t->call_ns = t->wait_ns = UNKNOWN_NS;
 	if (t->in_call) {
 		t->fn = trace_function(set, trace, page->outer_fn);
@@ -184,11 +200,14 @@ static void live_read_slot(struct live_thread *t, struct trace_set *set,
 		t->call_caller = page->caller;
 		t->call_stream = page->stream;
 	}
-	read_wait(t, page);
+	if (!asks || (before && !has_counted_none(before, page)))
+		read_wait(t, page);
 	if (t->waits) {
 		since = t->outside ? page->outside_since : page->wait_since ?: page->since;
 		t->wait_ns = live_ago_ns(process, since);
 		t->wait_since_ns = timeline_ns(&trace->timeline, since);
+		if (t->wait_kind == SPY_WAIT_QUERY)
+			t->call_ns = t->wait_ns;
 	}
 	if (!before || !is_same(before, page))
 		t->doing = LIVE_GOES_ON;
@@ -461,6 +480,8 @@ int live_begin(struct live *live, const char *const *dirs, size_t n_dirs,
 /* Calls that may wait for a GPU, and need not: not if it has nothing to do. */
 static void doubt_gpu(struct live *live, struct live_thread *t)
 {
+	if (t->wait_kind == SPY_WAIT_QUERY && t->waits)
+		return;
 	switch (live->set.functions.all[t->fn].contract) {
 	case SPY_CONTRACT_STREAM:
 	case SPY_CONTRACT_EVENT:
@@ -475,6 +496,18 @@ static void doubt_gpu(struct live *live, struct live_thread *t)
 		t->doing = LIVE_CALL;
 	else
 		t->doing = t->wait_kind == SPY_WAIT_IOCTL ? LIVE_MODULE : LIVE_WAIT;
+}
+
+/* The event or stream that is asked for may have been given new work since the first question: then that is what does not
+ * end. Where not everything was read, that is not known. */
+static void correct_query(const struct live *live, struct live_thread *t)
+{
+	uint64_t now = timeline_ns(&t->process->trace->timeline, t->process->now), ns;
+
+	if (!recent_asked(&live->recent, t->process->index, t->wait_object, t->model, &ns))
+		ns = live->recent.partly ? now : 0;
+	if (t->wait_ns != UNKNOWN_NS)
+		t->call_ns = t->wait_ns = min_u64(t->wait_ns, now - min_u64(now, ns));
 }
 
 void live_end(struct live *live, const struct live_options *options)
@@ -494,6 +527,8 @@ void live_end(struct live *live, const struct live_options *options)
 			struct live_thread *t = live->processes[i].threads[j];
 
 			look_at_thread(live, t);
+			if (t->waits && t->wait_kind == SPY_WAIT_QUERY)
+				correct_query(live, t);
 			if (t->doing == LIVE_GPU && options->whole_bytes && !live->recent.partly)
 				doubt_gpu(live, t);
 		}

@@ -22,6 +22,8 @@ enum weight {
 static enum weight weight_of_wait(const struct live_thread *t, bool helper)
 {
 	switch (t->wait_kind) {
+	case SPY_WAIT_QUERY:
+		return helper ? WEIGHT_IDLE : WEIGHT_CALL;
 	case SPY_WAIT_TRANSFER:
 	case SPY_WAIT_CHILD:
 	case SPY_WAIT_IOCTL:

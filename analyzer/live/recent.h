@@ -34,6 +34,7 @@ struct recent_piece {
 struct recent_work {
 	struct recent_key key;
 	uint64_t handed, done; /* operations */
+	uint64_t handed_ns; /* the last one */
 	struct recent_piece
 		last; /* a kernel, if one of those that are outstanding is; else the last */
 	uint64_t
@@ -122,6 +123,11 @@ void recent_release(struct recent *recent);
 const struct recent_work *recent_find_work(const struct recent *recent, uint32_t process,
 					   uint32_t device, uint64_t stream,
 					   const struct thread *thread);
+
+/* What was handed last to the stream with that handle, or to the stream of the event with that handle up to it, and when;
+ * NULL: nothing is known of it. *ns is when it was, or when the event was recorded. */
+const struct recent_work *recent_asked(const struct recent *recent, uint32_t process,
+				       uint64_t object, const struct thread *thread, uint64_t *ns);
 
 /* Operations outstanding of the process on the device, at most. */
 uint64_t recent_outstanding(const struct recent *recent, uint32_t process, uint32_t device);

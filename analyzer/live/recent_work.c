@@ -12,7 +12,7 @@ struct recent_event {
 		uint64_t event, process;
 	} key;
 	struct recent_key stream;
-	uint64_t at;
+	uint64_t at, ns;
 	struct recent_piece piece; /* at is 0: nothing that is known */
 	UT_hash_handle hh;
 };
@@ -112,6 +112,7 @@ static void hand_over(struct recent *r, const struct record *record)
 	struct recent_piece piece;
 
 	work->handed++;
+	work->handed_ns = record->ns;
 	work->host_caller = 0;
 	piece = piece_of(work, record);
 	work->before = work->other;
@@ -194,6 +195,7 @@ static void record_event(struct recent *r, const struct record *record)
 		return;
 	event->stream = key;
 	event->at = work ? work->handed : 0;
+	event->ns = record->ns;
 	event->piece = (struct recent_piece){0};
 	if (work && recent_is_outstanding(r, &work->other))
 		event->piece = work->other;
@@ -292,6 +294,28 @@ const struct recent_work *recent_find_work(const struct recent *r, uint32_t proc
 			best = work;
 	}
 	return best;
+}
+
+const struct recent_work *recent_asked(const struct recent *r, uint32_t process, uint64_t object,
+				       const struct thread *thread, uint64_t *ns)
+{
+	const struct recent_event_key key = {object, process};
+	const struct recent_work *work;
+	struct recent_event *event;
+
+	HASH_FIND(hh, r->events, &key, sizeof(key), event);
+	if (event) {
+		*ns = event->ns;
+		return work_of((struct recent *)r, &event->stream, false);
+	}
+	if (object == STREAM_PER_THREAD && thread)
+		object |= (uint64_t)(thread->index + 1) << 8;
+	for (work = r->works; work; work = work->hh.next)
+		if (work->key.process == process && work->key.stream == object) {
+			*ns = work->handed_ns;
+			return work;
+		}
+	return NULL;
 }
 
 uint64_t recent_outstanding(const struct recent *r, uint32_t process, uint32_t device)

@@ -202,6 +202,8 @@ const char *live_call_text(const struct live_words *w, const struct live_thread 
 	const struct trace_set *set = &w->live->set;
 	const char *outer = text_function(set, t->fn), *inner = text_function(set, t->inner_fn);
 
+	if (t->waits && t->wait_kind == SPY_WAIT_QUERY)
+		return "asking over and over whether its work has ended";
 	if (!t->in_call)
 		return "between two CUDA calls";
 	if (t->fn == t->inner_fn)
@@ -329,7 +331,11 @@ const struct recent_work *live_awaited_work(const struct live *live, const struc
 	uint8_t contract = live->set.functions.all[t->fn].contract;
 	bool of_stream = contract == SPY_CONTRACT_STREAM || spy_contract_submits(contract);
 	const struct recent_work *work = NULL;
+	uint64_t ns;
 
+	if (t->waits && t->wait_kind == SPY_WAIT_QUERY)
+		return recent_asked(&live->recent, t->process->index, t->wait_object, t->model,
+				    &ns);
 	if (!t->in_call || t->device == SPY_DEVICE_NONE)
 		return NULL;
 	if (of_stream && t->call_stream)

@@ -9,7 +9,7 @@ const INKS = {
 	own: 'own', loading: 'loading', gpu_intended: 'gpu', gpu_hidden: 'hidden', lock: 'lock', ioctl: 'kernel', queue: 'queue',
 	mps: 'mps', not_running: 'parked', unexplained: 'unknown',
 	python: 'host', cpu: 'host', gil: 'lock', sleep: 'sleep', pipe: 'io', socket: 'io', file: 'io', loader: 'io', join: 'sleep',
-	'not-running': 'parked', launch: 'own', 'cuda-call': 'own', 'cuda-lock': 'lock', 'cuda-wait': 'gpu', 'kernel-module': 'kernel',
+	'not-running': 'parked', launch: 'own', 'cuda-call': 'own', 'cuda-lock': 'lock', 'cuda-wait': 'gpu', 'gpu-query': 'gpu', 'kernel-module': 'kernel',
 	'code-loading': 'loading', dependency: 'gpu', collective: 'rank', 'gpu-work': 'hidden', 'nothing-to-do': 'sleep',
 	mutex: 'lock', rwlock: 'lock', spin: 'lock', condition: 'lock', cond: 'lock', semaphore: 'lock', futex: 'lock',
 };

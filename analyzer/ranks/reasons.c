@@ -246,6 +246,8 @@ void rank_reasons_in_time(struct rank_member *member)
 /* Did the thread wait there for its own GPU because the program asked for it, or because that has too much to do? */
 bool rank_waits_for_own_gpu(const struct ranks *ranks, const struct idle_part *part, bool common)
 {
+	if (part->cause == IDLE_GPU_QUERY)
+		return common;
 	if (part->cause != IDLE_CUDA_WAIT || part->fn == NO_FUNCTION)
 		return false;
 	switch (ranks->idle->accounts->model->set->functions.all[part->fn].contract) {

@@ -16,7 +16,7 @@ struct gpu_row {
 	uint64_t device, work_ns, known_ns, busy_ns, idle_ns, idle_max_ns;
 	uint64_t certain_ns; /* idle, by the calls alone */
 	uint64_t operations, small_ns, clock_error_ns, clock_drift_ns;
-	uint64_t feeder_thread, feeder_outside_ns, feeder_in_calls_ns;
+	uint64_t feeder_thread, feeder_outside_ns, feeder_query_ns, feeder_in_calls_ns;
 	const struct table *idle_causes, *feeder_causes;
 };
 
@@ -45,6 +45,7 @@ static const struct column gpu_columns[] = {
 	COLUMN_TEXT_LINE(struct gpu_row, feeder),
 	COLUMN_JSON(struct gpu_row, feeder_thread, UNIT_PLAIN),
 	COLUMN_JSON(struct gpu_row, feeder_outside_ns, UNIT_NS),
+	COLUMN_JSON(struct gpu_row, feeder_query_ns, UNIT_NS),
 	COLUMN_JSON(struct gpu_row, feeder_in_calls_ns, UNIT_NS),
 	COLUMN_TABLE(struct gpu_row, feeder_causes, &feeder_causes_kind),
 };
@@ -83,17 +84,26 @@ static void describe_feeder(const struct idle_writer *w, const struct idle_gpu *
 {
 	const struct thread *thread = gpu_feeder(w->a, gpu);
 	const struct host_thread *h = thread ? host_thread_find(&w->a->idle.threads, thread) : NULL;
+	const char *queried = "";
+	double all_ns;
 
 	if (!h || !w->a->accounts.gaps_told[gpu->processes[0]->trace->index])
 		return;
 	row->feeder_thread = thread->tid;
 	row->feeder_outside_ns = h->outside_ns;
+	row->feeder_query_ns = h->queried_ns;
 	row->feeder_in_calls_ns = h->in_calls_ns;
-	row->feeder =
-		arena_printf(w->texts, "%s, which feeds it, was outside CUDA for %s of its time:",
-			     text_thread(w->texts, thread, gpu->device),
-			     text_percent(w->texts, (double)h->outside_ns,
-					  (double)(h->outside_ns + h->in_calls_ns)));
+	all_ns = (double)(h->outside_ns + h->in_calls_ns);
+	if (h->queried_ns)
+		queried = arena_printf(w->texts,
+				       "waited for the GPU for %s of its time, by asking "
+				       "whether it is done, and ",
+				       text_percent(w->texts, (double)h->queried_ns, all_ns));
+	row->feeder = arena_printf(
+		w->texts, "%s, which feeds it, %swas outside CUDA for %s%s:",
+		text_thread(w->texts, thread, gpu->device), queried,
+		text_percent(w->texts, (double)(h->outside_ns - h->queried_ns), all_ns),
+		h->queried_ns ? "; of both" : " of its time");
 	row->feeder_causes =
 		idle_causes(w, &feeder_causes_kind, idle_owner_thread(thread), NULL, h->outside_ns);
 }

@@ -200,6 +200,7 @@ static const char *function_of(unsigned int kind)
 		[SPY_WAIT_FUTEX] = "futex",
 		[SPY_WAIT_IOCTL] = "ioctl",
 		[SPY_WAIT_POLL] = "poll",
+		[SPY_WAIT_QUERY] = "cudaEventQuery",
 		[SPY_WAIT_YIELD] = "sched_yield",
 		[SPY_WAIT_SLEEP] = "nanosleep",
 		[SPY_WAIT_TRANSFER] = "read",

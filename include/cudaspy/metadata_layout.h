@@ -166,7 +166,8 @@
 	NAME(SPY_WAIT_EPOLL,     "epoll") \
 	NAME(SPY_WAIT_ACCEPT,    "accept") \
 	NAME(SPY_WAIT_JOIN,      "join") \
-	NAME(SPY_WAIT_CHILD,     "child")
+	NAME(SPY_WAIT_CHILD,     "child") \
+	NAME(SPY_WAIT_QUERY,     "query")
 
 #define SPY_FILE_NAMES(NAME) \
 	NAME(SPY_FILE_UNKNOWN,   "unknown") \

@@ -384,6 +384,7 @@ enum spy_wait_kind {
 	SPY_WAIT_ACCEPT, /* a connection */
 	SPY_WAIT_JOIN, /* the end of a thread */
 	SPY_WAIT_CHILD, /* the end of a process */
+	SPY_WAIT_QUERY, /* work of a GPU, of which the thread asks over and over whether it has ended */
 	SPY_WAIT_KINDS
 };
 
@@ -397,7 +398,7 @@ enum spy_wait_flag {
 	SPY_WAIT_READERS =
 		1, /* held by readers, of whom holder is one, or 0: none that we know of */
 	SPY_WAIT_SHARED = 2, /* a lock between processes: holder may be a thread of another */
-	SPY_WAIT_FAILED = 4, /* ended without the lock: a timeout, an error */
+	SPY_WAIT_FAILED = 4, /* ended without the lock, or the work's end: a timeout, an error */
 	SPY_WAIT_IDLE_HOLDER = 8, /* holder was inside no call when the wait began */
 	SPY_WAIT_FREE = 16, /* nobody had the lock any more when the wait began */
 	SPY_WAIT_GIL = 32, /* between calls only: for the lock of Python's interpreter */
@@ -438,7 +439,7 @@ struct spy_rec_outside {
 	uint64_t span : 48; /* cycles */
 	uint64_t reserved2 : 16;
 	uint64_t caller; /* return address of the C library's function */
-	uint64_t object; /* the lock's address, a descriptor; 0 none */
+	uint64_t object; /* the lock's address, a descriptor, an event or a stream; 0 none */
 	uint32_t
 		holder; /* thread that had the lock when the wait began, or that is to end; 0 unknown */
 	uint32_t reserved3;

@@ -9,6 +9,7 @@
  */
 #include "inspect/inspect_common.h"
 #include "lib/lock.h"
+#include "probe/query.h"
 
 /* Places of the rows that only name an operation. */
 enum { STREAM, OBJECT, FLAGS, OUT };
@@ -207,6 +208,13 @@ void inspect_stream_wait_event_done(struct spy_frame *frame, const struct spy_in
 {
 	if (succeeded(frame))
 		follow(arg(frame, self, OBJECT), key(frame->thread, frame->details.stream), false);
+}
+
+/* Of the program's own questions, for an event or a stream. */
+void inspect_query_done(struct spy_frame *frame, const struct spy_inspector *self)
+{
+	if (!frame->depth && frame->kind == SPY_FRAME_COUNTED)
+		spy_query_answered(frame, stream_arg(frame, self, OBJECT));
 }
 
 /* ---- windows -------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include "probe/caller.h"
 #include "probe/outside.h"
 #include "probe/probe.h"
+#include "probe/query.h"
 #include "probe/wait.h"
 #include "record/board.h"
 #include "record/sched.h"
@@ -135,6 +136,8 @@ static void join_row(struct spy_rec_outside *record, const struct spy_outside *w
 	record->span = (now - (record->time - record->span)) & DURATION_MAX;
 	record->count++;
 	record->time = now;
+	if (wait->kind == SPY_WAIT_QUERY)
+		record->flags = wait->flags; /* of the last answer */
 	if (record->holder != wait->holder) /* several threads had it */
 		record->holder = 0;
 }
@@ -167,15 +170,15 @@ static void write_record(struct spy_thread *thread, const struct spy_outside *wa
 	spy_thread_publish(thread, now, sizeof(*record));
 }
 
-/* At work meanwhile: a handler may fork, and the child has no board. */
-void spy_outside_show(const struct spy_outside *wait)
+/* Sleeping until the next question to a GPU: the board shows that wait. */
+static bool sleeps_between_questions(const struct spy_thread *thread, uint8_t kind)
 {
-	struct spy_thread *thread = spy_self;
-	struct spy_slot_page *page;
+	return thread->page->outside_kind == SPY_WAIT_QUERY + 1 &&
+	       (kind == SPY_WAIT_SLEEP || kind == SPY_WAIT_YIELD) && spy_query_is_open(thread);
+}
 
-	if (!spy_is_outside() || !spy_thread_try_work(thread, __builtin_frame_address(0)))
-		return;
-	page = thread->page;
+void spy_outside_show_on(struct spy_slot_page *page, const struct spy_outside *wait)
+{
 	spy_board_show(page->outside_kind, 0);
 	spy_board_show(page->outside_object, wait->object);
 	spy_board_show(page->outside_holder, wait->holder);
@@ -183,6 +186,17 @@ void spy_outside_show(const struct spy_outside *wait)
 	spy_board_show(page->outside_caller, wait->caller);
 	spy_board_show(page->outside_calls, (uint16_t)page->calls);
 	__atomic_store_n(&page->outside_kind, (uint8_t)(wait->kind + 1), __ATOMIC_RELEASE);
+}
+
+/* At work meanwhile: a handler may fork, and the child has no board. */
+void spy_outside_show(const struct spy_outside *wait)
+{
+	struct spy_thread *thread = spy_self;
+
+	if (!spy_is_outside() || !spy_thread_try_work(thread, __builtin_frame_address(0)))
+		return;
+	if (!sleeps_between_questions(thread, wait->kind))
+		spy_outside_show_on(thread->page, wait);
 	spy_thread_end_work(thread);
 }
 
@@ -192,27 +206,48 @@ void spy_outside_hide(void)
 
 	if (!spy_is_outside() || !spy_thread_try_work(thread, __builtin_frame_address(0)))
 		return;
-	spy_board_show(thread->page->outside_kind, 0);
+	if (thread->page->outside_kind != SPY_WAIT_QUERY + 1)
+		spy_board_show(thread->page->outside_kind, 0);
 	spy_thread_end_work(thread);
 }
 
-static void write_wait(struct spy_thread *thread, const struct spy_outside *wait)
+/* Does it take long from here on, and not before? Then it gets a stack, and a record behind that. */
+static bool becomes_long(const struct spy_outside *wait, uint64_t begun, uint64_t now)
+{
+	return now - begun >= spy_long_gap && wait->start - begun < spy_long_gap &&
+	       wait->start != begun;
+}
+
+void spy_outside_add(struct spy_thread *thread, const struct spy_outside *wait, uint64_t begun,
+		     uint64_t now)
 {
 	struct spy_rec_outside *row = row_of(thread, wait);
-	uint64_t now;
+	struct spy_outside whole = *wait;
 
-	/* Before the look at the clock: times must not decrease. */
-	if (!row && wait->holder && spy_thread_has_room_outside(thread, NAMED_ROOM))
-		spy_wait_name_holder(thread, wait->holder);
-	now = spy_clock();
+	if (!spy_window_is_open() || wait->start < spy_window_opened_at())
+		return;
 	thread->waited += now - wait->start;
-	if (row) {
+	if (row && !becomes_long(wait, begun, now)) {
 		join_row(row, wait, now);
 		spy_thread_publish(thread, now, 0);
-	} else {
-		spy_stack_wait(thread, wait, now);
-		write_record(thread, wait, now);
+		return;
 	}
+	whole.start = begun;
+	spy_stack_wait(thread, &whole, now);
+	write_record(thread, wait, now);
+}
+
+static void write_wait(struct spy_thread *thread, struct spy_outside *wait)
+{
+	uint64_t now, begun;
+
+	/* Before the look at the clock: times must not decrease. */
+	if (wait->holder && !row_of(thread, wait) &&
+	    spy_thread_has_room_outside(thread, NAMED_ROOM))
+		spy_wait_name_holder(thread, wait->holder);
+	now = spy_clock();
+	begun = spy_query_slept(thread, wait, now) ? thread->query.begun : wait->start;
+	spy_outside_add(thread, wait, begun, now);
 }
 
 void spy_outside_write(const struct spy_outside *wait)

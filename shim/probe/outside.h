@@ -16,7 +16,8 @@
 /* A wait that has ended. */
 struct spy_outside {
 	uint64_t start; /* when it began */
-	uint64_t object; /* a lock's address; a descriptor, where is_file; 0 none */
+	uint64_t
+		object; /* a lock's address; a descriptor, where is_file; an event or stream; 0 none */
 	uintptr_t caller, sp, bp; /* the return address, and the registers after the return */
 	uint64_t bytes; /* that a read or write moved */
 	uint32_t holder; /* thread, 0 unknown */
@@ -37,6 +38,11 @@ static inline bool spy_is_outside(void)
 	return !spy_self->depth && spy_self->packet && !spy_self->reentry_frame;
 }
 
+/* A wait of the calling thread, which is at work on its records, goes into one; it began at `begun` and is there from
+ * wait->start on. */
+void spy_outside_add(struct spy_thread *thread, const struct spy_outside *wait, uint64_t begun,
+		     uint64_t now);
+
 /* Writes the record of a wait that has just ended. errno stays. */
 void spy_outside_write(const struct spy_outside *wait);
 
@@ -46,6 +52,9 @@ uint32_t spy_outside_thread(pthread_t handle);
 /* The board shows a wait that is about to begin; and that it has ended. errno stays. */
 void spy_outside_show(const struct spy_outside *wait);
 void spy_outside_hide(void);
+
+/* The same by who is at work on the thread's records. */
+void spy_outside_show_on(struct spy_slot_page *page, const struct spy_outside *wait);
 
 /*
  * The end of a function that is not inlined, and whose caller is the application: the call, and the

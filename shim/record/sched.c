@@ -55,6 +55,11 @@ static uint64_t time_on_cpu_ns(clockid_t whose)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
+uint64_t spy_sched_ran_ns(void)
+{
+	return time_on_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* Of all threads of the process, for the record: the kernel goes through all of them, so that one of them looks, and not always.
  * 0: it did not. */
 static uint32_t process_ran(uint64_t now)
@@ -170,8 +175,7 @@ static void look(struct spy_thread *thread, uint64_t at, enum spy_event event)
 	int error = errno;
 	uint64_t window = at - thread->ran_at;
 	uint64_t window_ns = ns_of(window), delay_ns = 0;
-	uint64_t on_cpu_ns = time_on_cpu_ns(CLOCK_THREAD_CPUTIME_ID),
-		 ran_ns = on_cpu_ns - thread->ran_ns;
+	uint64_t on_cpu_ns = spy_sched_ran_ns(), ran_ns = on_cpu_ns - thread->ran_ns;
 	uint64_t idle_ns;
 	bool first = !thread->ran_at;
 

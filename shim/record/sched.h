@@ -26,6 +26,9 @@ void spy_sched_look_later(struct spy_thread *thread);
 
 bool spy_sched_look_before(struct spy_thread *thread, uint64_t start);
 
+/* The calling thread's time on a CPU so far; 0: unknown. */
+uint64_t spy_sched_ran_ns(void);
+
 /* The calling thread's time ready to run and on no CPU, so far; 0 where the kernel does not say. Slow: it reads a file. */
 uint64_t spy_sched_delay_ns(void);
 

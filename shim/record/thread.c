@@ -324,6 +324,7 @@ struct spy_thread *spy_thread_begin(void)
 	spy_board_show(thread->page->tid, thread->tid);
 	thread->page->wait_kind = 0;
 	thread->page->outside_kind = 0;
+	thread->query = (struct spy_query){0};
 	thread->n_holds = 0;
 	memset(thread->holds, 0, sizeof(thread->holds));
 	memset(thread->acquired, 0, sizeof(thread->acquired));

@@ -63,6 +63,18 @@ struct spy_gaps {
 
 struct spy_waiters;
 
+/* query.c: the thread has asked whether work of a GPU has ended, and it had not. All times in cycles. */
+struct spy_query {
+	uint64_t object; /* the event or stream; 0: nothing is asked for */
+	uint64_t begun, since, last; /* the first answer; from when on no record speaks of it; the last one */
+	uint64_t calls; /* records of calls by then */
+	uint64_t ran_ns, ran_at; /* the thread's time on a CPU, a short time before the last answer */
+	uintptr_t caller; /* return address of the first question */
+	uint32_t others; /* questions for others since */
+	bool written; /* there is a record of it */
+	bool slept; /* since the last answer */
+};
+
 /* Aligned: one's end shares no pair of cache lines with the next one's head, which changes with
  * each record. */
 struct spy_thread {
@@ -97,6 +109,7 @@ struct spy_thread {
 	unsigned int n_holds;
 	uintptr_t holds[SPY_HOLDS]; /* locks held as reader, and spin locks; others look */
 	uint64_t waited; /* for locks, since ran_at (cycles) */
+	struct spy_query query;
 	/* sched.c */
 	uint64_t ran_ns; /* the thread's time on a CPU, as of ran_at */
 	uint64_t delay_at, delay_ns; /* as long it was ready and had none: as of when, the same */

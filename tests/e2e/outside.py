@@ -12,6 +12,8 @@ import time
 STEPS, WAIT_S = 40, 0.002
 cuda = ctypes.CDLL("libcudart.so.12")
 memory = ctypes.c_void_p()
+event = ctypes.c_void_p()
+pinned = ctypes.c_void_p()
 
 
 def here():
@@ -84,12 +86,47 @@ def busy():
     return work.__code__.co_firstlineno + 1  # the call that comes too late
 
 
+NOT_READY = 600
+
+
+def record_long():  # the copy takes some milliseconds
+    if not event:
+        cuda.cudaEventCreate(ctypes.byref(event))
+        cuda.cudaMallocHost(ctypes.byref(pinned), 1 << 20)
+    cuda.cudaMemcpyAsync(memory, pinned, 1 << 20, 1, None)
+    cuda.cudaEventRecord(event, None)
+
+
+def query():
+    record_long()
+    while cuda.cudaEventQuery(event) == NOT_READY:
+        pass
+    return here() - 2
+
+
+def query_sleep():
+    record_long()
+    while cuda.cudaEventQuery(event) == NOT_READY:
+        time.sleep(0.0002)
+    return here() - 2
+
+
+def query_seldom():  # the twin: asks between two pieces of work
+    record_long()
+    while cuda.cudaEventQuery(event) == NOT_READY:
+        until = time.thread_time() + WAIT_S / 4
+        while time.thread_time() < until:
+            pass
+    return here() - 2
+
+
 def spin():
     while True:
         pass
 
 
-between = {"sleep": sleep, "pipe": pipe, "connection": connection, "queue": waiting_queue, "gil": gil, "busy": busy}
+between = {"sleep": sleep, "pipe": pipe, "connection": connection, "queue": waiting_queue, "gil": gil, "busy": busy,
+           "query": query, "query-sleep": query_sleep, "query-seldom": query_seldom}
 cuda.cudaMalloc(ctypes.byref(memory), 1 << 20)
 line = None
 for _ in range(STEPS):

@@ -56,3 +56,27 @@ expect "busy: Python" "$(jq -r '.findings[] | select(.id == "starved-by-host") |
 reported gil
 expect "gil" "$(jq -r '.gpus[0].feeder_causes | map(select(.cause == "gil")) | (map(.ns) | add) >= 20e6' report.json)" true
 expect "gil: found" "$(jq -r '.findings[] | select(.id == "gil-contention") | .severity' report.json)" problem
+
+# A GPU that is asked over and over whether it is done is waited for; a thread that works and asks now and then is not waiting.
+export SPYSIM_COPY_GBPS=0.25 # 4 ms each
+asks() {
+	reported "$1"
+	expect "$1: it waits for the GPU" "$(jq -r '.gpus[0] | .feeder_query_ns '"$2"' (.feeder_outside_ns + .feeder_in_calls_ns) * '"$3" report.json)" true
+	expect "$1: causes" "$(jq '.gpus[0] | ([.feeder_causes[] | select(.cause == "gpu-query") | .ns] | add // 0) == .feeder_query_ns and
+		(.feeder_causes | map(.ns) | add) == .feeder_outside_ns' report.json)" true
+}
+# Of a stack there need not be one where the machine is busy. It may be that of the sleep, in the next line.
+at_its_line() {
+	jq -e '[.gpus[0].feeder_causes[] | select(.cause == "gpu-query" and
+		((.site // "") | test("outside.py:('"$(cat line)|$(($(cat line) + 1))"') ")))] | length >= 1' report.json >/dev/null
+}
+for mode in query query-sleep; do
+	try=1
+	until asks $mode '>' 0.3 && at_its_line; do
+		again $try 4 || fail "$mode: not at its line: $(jq -c '.gpus[0].feeder_causes' report.json)"
+		try=$((try + 1))
+	done
+done
+"$tool" report "$trace" | tr -s ' \n' ' ' | grep -q 'which feeds it, waited for the GPU for [0-9.]* % of its time, by asking whether it is done, and was outside CUDA for' ||
+	fail "a thread that asks is said to be outside CUDA: $("$tool" report "$trace" | head -n 20)"
+asks query-seldom '<' 0.1

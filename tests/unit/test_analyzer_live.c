@@ -845,6 +845,51 @@ static void test_active(void **state)
 	end();
 }
 
+/* A thread that asks for event 99, over and over for 5 s, which was recorded so long ago behind a kernel. */
+static void asking(uint64_t recorded_ns, bool goes_on)
+{
+	struct spy_slot_page *page, after;
+
+	begin_trace();
+	page = thread(1);
+	page->device = 0;
+	page->outside_kind = SPY_WAIT_QUERY + 1;
+	page->outside_object = 99;
+	page->outside_since = now - 5 * SECOND;
+	tw_stream(&trace, 0)->tid = TID + 1;
+	tw_stream(&trace, 1)->tid = TID + 1;
+	story_ns = now - recorded_ns;
+	story_call(SPY_EV_LAUNCH, SPY_FN_cudaLaunchKernel, 2, 0);
+	story_ns += 2000;
+	story_call(SPY_EV_OP, SPY_FN_cudaEventRecord, 2, 99);
+	after = *page;
+	look();
+	after.counts[3] += goes_on;
+	after.depth = goes_on; /* in such a question just now */
+	after.fn = after.outer_fn = SPY_FN_cudaEventQuery;
+	write_at(".board", &after, sizeof(after), SPY_BOARD_PAGE);
+	live_end(&live, &options);
+}
+
+/* That is a wait for the GPU; but not if the event was recorded again since, or nobody asks any more. */
+static void test_asks(void **state)
+{
+	(void)state;
+	asking(6 * SECOND, true);
+	assert_int_equal(of(1)->doing, LIVE_GPU);
+	expect_verdict(VERDICT_GPU, "asking over and over whether its work has ended for 5.0");
+	expect_verdict(VERDICT_GPU, "work handed over in cudaLaunchKernel 6.0");
+	end();
+	asking(SECOND / 10, true);
+	assert_int_equal(of(1)->doing, LIVE_GPU);
+	expect_verdict(VERDICT_FINE, "nothing hangs");
+	end();
+	asking(6 * SECOND, false);
+	assert_int_equal(of(1)->doing, LIVE_BETWEEN);
+	expect_verdict(VERDICT_FINE, "nothing hangs");
+	end();
+}
+
 /* What a process's threads wait for between two calls, of slots 1, 2 and 3, and which of them says why it does not go on.
  * Slot 1 is the main thread, slot 2 called NCCL last, slot 3 has made the most calls. */
 static const struct matter {
@@ -907,10 +952,10 @@ int main(void)
 		cmocka_unit_test(test_changed_hands), cmocka_unit_test(test_left),
 		cmocka_unit_test(test_goes_on),       cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_fine),          cmocka_unit_test(test_ranks),
-		cmocka_unit_test(test_stories),       cmocka_unit_test(test_any_bytes),
-		cmocka_unit_test(test_long_chain),    cmocka_unit_test(test_matters),
-		cmocka_unit_test(test_missing_rank),  cmocka_unit_test(test_names),
-		cmocka_unit_test(test_active),
+		cmocka_unit_test(test_stories),       cmocka_unit_test(test_asks),
+		cmocka_unit_test(test_any_bytes),     cmocka_unit_test(test_long_chain),
+		cmocka_unit_test(test_matters),       cmocka_unit_test(test_missing_rank),
+		cmocka_unit_test(test_names),         cmocka_unit_test(test_active),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* links: shim/probe/outside.c shim/record/gap.c */
+/* links: shim/probe/outside.c shim/probe/query.c shim/record/gap.c */
 /*
  * tests/unit/test_outside.c: a wait between two calls becomes a record: what it was for, who held it, which waits share
  * a record, and where there is no room; and after which call the next long time without one is expected.
@@ -19,6 +19,7 @@
 #include "parts/parts.h"
 #include "probe/outside.h"
 #include "probe/probe.h"
+#include "probe/query.h"
 #include "probe/wait.h"
 #include "record/gap.h"
 #include "record/sched.h"
@@ -63,6 +64,13 @@ void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, u
 	assert_ptr_equal(thread, self);
 	assert_true(wait && at == now);
 	stacks++;
+}
+
+static uint64_t ran_ns; /* the thread's time on a CPU */
+
+uint64_t spy_sched_ran_ns(void)
+{
+	return ran_ns;
 }
 
 void spy_sched_look_later(struct spy_thread *thread)
@@ -144,6 +152,7 @@ static int begin(void **state)
 	named = stacks = looks = 0;
 	has_python = false;
 	now = 1000 * MS;
+	spy_session->frequency = 1000000000;
 	spy_outside_begin(1000000000);
 	return 0;
 }
@@ -479,6 +488,112 @@ static void test_board(void **state)
 	assert_int_equal(page.outside_kind, SPY_WAIT_MUTEX + 1);
 }
 
+/* ---- a GPU that is asked over and over ---- */
+
+#define US 1000
+#define READY 0
+#define NOT_READY 600
+
+/* Asks for it after so many microseconds, in so many of which the thread had a CPU. */
+static void ask(uint64_t after_us, uint64_t ran_us, uint64_t object, uint64_t answer)
+{
+	uint64_t stack[8] = {0};
+	struct spy_frame frame = {
+		.thread = self, .caller = 0x4321, .result = answer, .stack = stack + 4};
+
+	now += after_us * US;
+	ran_ns += ran_us * US;
+	self->reentry_frame = 1;
+	spy_query_answered(&frame, object);
+	self->reentry_frame = 0;
+}
+
+static void slept(uint64_t us)
+{
+	uint64_t start = now;
+
+	now += us * US;
+	spy_outside_write(
+		&(struct spy_outside){.start = start, .kind = SPY_WAIT_SLEEP, .caller = 0x9999});
+}
+
+static void expect_query(uint64_t us, bool ended)
+{
+	assert_int_equal(last()->kind, SPY_WAIT_QUERY);
+	assert_int_equal(last()->object, 0x50);
+	assert_int_equal(last()->caller, 0x4321);
+	assert_int_equal(last()->duration, us * US);
+	assert_int_equal(last()->flags, ended ? 0 : SPY_WAIT_FAILED);
+}
+
+/* What is between the questions is a wait, in one record, until the answer is another one. */
+static void test_asked(void **state)
+{
+	int i;
+
+	(void)state;
+	ask(5, 5, 0x50, READY);
+	assert_int_equal(page.outside_kind, 0);
+	ask(5, 5, 0x50, NOT_READY);
+	assert_int_equal(page.outside_kind, SPY_WAIT_QUERY + 1);
+	assert_int_equal(page.outside_object, 0x50);
+	for (i = 0; i < 98; i++)
+		ask(10, 10, i % 3 ? 0x50 : 0x51, NOT_READY); /* and for another one */
+	assert_int_equal(written(), RECORD);
+	expect_query(980, false);
+	ask(7000, 3, 0x50, NOT_READY); /* no CPU meanwhile */
+	assert_int_equal(written(), 2 * RECORD); /* it has become long, and gets a stack */
+	expect_query(7000, false);
+	assert_int_equal(stacks, 2);
+	ask(10, 10, 0x50, READY);
+	assert_int_equal(written(), 2 * RECORD);
+	assert_int_equal(last()->flags, 0);
+	assert_int_equal(page.outside_kind, 0);
+	ask(500, 500, 0x50, NOT_READY); /* for the next work */
+	assert_int_equal(written(), 2 * RECORD);
+}
+
+/* Sleeping until the next question is the same wait, once for each of them, and not for long. */
+static void test_asked_and_slept(void **state)
+{
+	int i;
+
+	(void)state;
+	ask(5, 5, 0x50, NOT_READY);
+	for (i = 0; i < 3; i++) {
+		slept(200);
+		ask(2, 2, 0x50, NOT_READY);
+	}
+	expect_query(604, false); /* the last 2 us are in no record yet */
+	slept(200);
+	expect_query(806, false);
+	slept(300);
+	assert_int_equal(last()->kind, SPY_WAIT_SLEEP);
+	ask(2, 2, 0x50, NOT_READY);
+	slept(260 * 1000);
+	assert_int_equal(last()->kind, SPY_WAIT_SLEEP);
+}
+
+/* A thread that works and asks now and then does not wait; nor one that makes other calls meanwhile. */
+static void test_asked_seldom(void **state)
+{
+	int i;
+
+	(void)state;
+	ask(5, 5, 0x50, NOT_READY);
+	for (i = 0; i < 20; i++)
+		ask(900, 850, 0x50, NOT_READY);
+	assert_int_equal(written(), 0);
+	assert_int_equal(page.outside_since, 1000 * MS + 5 * US); /* since then it is not done */
+	ask(5000, 5000, 0x50, NOT_READY);
+	assert_int_equal(page.outside_since, now);
+	for (i = 0; i < 20; i++) {
+		page.calls++;
+		ask(30, 30, 0x50, NOT_READY);
+	}
+	assert_int_equal(written(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -492,6 +607,9 @@ int main(void)
 		cmocka_unit_test_setup(test_gil, begin),
 		cmocka_unit_test_setup(test_board, begin),
 		cmocka_unit_test_setup(test_thread, begin),
+		cmocka_unit_test_setup(test_asked, begin),
+		cmocka_unit_test_setup(test_asked_and_slept, begin),
+		cmocka_unit_test_setup(test_asked_seldom, begin),
 		cmocka_unit_test_setup(test_expected, begin),
 		cmocka_unit_test_setup(test_short, begin),
 	};
