@@ -120,6 +120,9 @@ struct host_thread {
 	uint64_t seen_ns, seen_in_calls_ns; /* until when, and all its calls by then */
 	uint64_t outside_ns, in_calls_ns;
 	uint64_t queried_ns; /* of outside_ns: it asked over and over whether a GPU is done */
+	/* busy.c: the last look at the scheduler's account, and all calls by then; in the working phase, ready and on no
+	 * CPU while it may have been in a call, at most; waits for a GPU since that look. */
+	uint64_t looked_ns, looked_in_calls_ns, lacked_ns, unsure_ns;
 };
 
 struct host_threads {

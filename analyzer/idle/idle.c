@@ -187,25 +187,6 @@ static bool may_submit(enum spy_contract contract)
 	}
 }
 
-/* Threads that wait for a GPU show that it works, but for what it takes to wake them. */
-#define WAKING_NS 100000
-
-static void see_wait_for(struct idle_gpu *gpu, const struct phase *phase,
-			 const struct completed_call *f)
-{
-	uint64_t ns = completed_ns(f, BUCKET_GPU_INTENDED) + completed_ns(f, BUCKET_GPU_HIDDEN);
-	uint64_t begin_ns = f->end_ns - min_u64(ns, f->end_ns - f->begin_ns), end_ns = f->end_ns;
-
-	if (ns <= WAKING_NS)
-		return;
-	end_ns = min_u64(end_ns - WAKING_NS, phase->end_ns);
-	begin_ns = max_u64(begin_ns, max_u64(phase->begin_ns, gpu->waited_until_ns));
-	if (begin_ns >= end_ns)
-		return;
-	gpu->waited_ns += end_ns - begin_ns;
-	gpu->waited_until_ns = end_ns;
-}
-
 static void see_turn(struct idle_gpu *gpu, const struct recent_ops *recent_ops)
 {
 	gpu->turns++;
@@ -326,7 +307,7 @@ void idle_see_dormant(struct idle *idle, const struct record *record)
 }
 
 static void see_device(struct idle *idle, const struct record *record,
-		       const struct thread_account *c)
+		       const struct thread_account *c, uint64_t in_calls_ns)
 {
 	uint8_t device = record->raw->call_head.device;
 	size_t index = streams_device_index(&idle->accounts->work, record);
@@ -342,8 +323,9 @@ static void see_device(struct idle *idle, const struct record *record,
 	gpu = gpu_of_user(idle, user, process, device);
 	submits = user->handed_over != handed_over || may_submit(record->contract);
 	user->handed_over = handed_over;
-	see_wait_for(gpu, &idle->accounts->expect->phases.all[record->process],
-		     completed_call_at(&c->ring, c->ring.n - 1));
+	busy_see_call(gpu, host_thread_get(&idle->threads, record->thread),
+		      &idle->accounts->expect->phases.all[record->process], record,
+		      completed_call_at(&c->ring, c->ring.n - 1), in_calls_ns);
 	if (user->busy && !streams_outstanding(d))
 		see_turn(gpu, &c->recent_ops);
 	if (unlikely(user->unseen) && waits_for_work(record))
@@ -427,12 +409,23 @@ void idle_see(struct idle *idle, const struct record *record, uint64_t in_calls_
 
 	if (!c)
 		return;
-	if (record->raw->other.event == SPY_EV_OUTSIDE)
+	switch (record->raw->other.event) {
+	case SPY_EV_OUTSIDE:
 		host_see_wait(host_thread_get(&idle->threads, record->thread), record);
-	else if (record->raw->other.event == SPY_EV_GAP)
+		break;
+	case SPY_EV_GAP:
 		host_see_gap(host_thread_get(&idle->threads, record->thread), c, record);
+		__attribute__((fallthrough));
+	case SPY_EV_SCHED:
+		busy_see_look(host_thread_get(&idle->threads, record->thread),
+			      &idle->accounts->expect->phases.all[record->process], record,
+			      in_calls_ns);
+		break;
+	default:
+		break;
+	}
 	if (!record_is_call(record->raw) || record->raw->call_head.depth)
 		return;
-	see_device(idle, record, c);
+	see_device(idle, record, c, in_calls_ns);
 	see_thread(idle, record, c, in_calls_ns);
 }

@@ -49,7 +49,7 @@ struct idle_gpu {
 	uint64_t since_ns; /* idle since then; 0: not, or unknown */
 	uint64_t idle_ns; /* in the working phase */
 	uint64_t doubt_ns; /* of that, what a call may have taken back that is kept no more */
-	uint64_t waited_ns, waited_until_ns; /* threads waited for it: no less */
+	uint64_t waited_ns, waited_until_ns; /* threads waited for it: busy.c */
 	bool left_out; /* the report is not about it: filter.h */
 	bool certain; /* what is said of its idle time: after the last record, idle_price.h */
 	/* How often a thread found that all its work was done; of these, with copies to the host in
@@ -187,6 +187,16 @@ uint32_t idle_meet(struct idle *idle, const struct process *process, uint8_t dev
 
 /* The GPUs are there: they are to be found by their uuids, too. */
 void idle_name_gpus(struct idle *idle);
+
+/* busy.c: a call of the application has returned, and may have waited for the GPU; the scheduler's account of a thread; for
+ * how long the GPU, which one process alone uses, certainly worked in the working phase. in_calls_ns: so long the thread
+ * was in calls until then. */
+void busy_see_call(struct idle_gpu *gpu, struct host_thread *h, const struct phase *phase,
+		   const struct record *record, const struct completed_call *f,
+		   uint64_t in_calls_ns);
+void busy_see_look(struct host_thread *h, const struct phase *phase, const struct record *record,
+		   uint64_t in_calls_ns);
+uint64_t busy_certain_ns(const struct idle *idle, const struct idle_gpu *gpu);
 
 /* intervals.c: the GPU had nothing to do until the call; and a call that may have handed work to it was going on until now,
  * so that it may have had. */

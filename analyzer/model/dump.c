@@ -289,6 +289,8 @@ static void print_sched(const struct dump *dump, const struct record *record)
 	if (!dump->stable && r->process_ran)
 		fprintf(dump->out, " process_ran_ns=%" PRIu64,
 			(uint64_t)r->process_ran * SPY_RAN_UNIT);
+	if (!dump->stable && r->unknown)
+		fprintf(dump->out, " unknown_ns=%u", r->unknown * SPY_UNKNOWN_UNIT);
 }
 
 /* A return address as module and offset: what is the same in another run. */

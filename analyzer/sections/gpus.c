@@ -63,7 +63,7 @@ static const struct table_kind gpus_kind = {
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
 /* Is a wait for the GPU certainly a wait for its own work, and not for another one's, or for a
- * function on the host? */
+ * function on the host, or another device? */
 static bool waits_prove_work(const struct analysis *a, const struct idle_gpu *gpu)
 {
 	uint64_t used = a->accounts.gpus_used[gpu->processes[0]->trace->index];
@@ -72,7 +72,8 @@ static bool waits_prove_work(const struct analysis *a, const struct idle_gpu *gp
 	if (gpu->n_processes > 1 || __builtin_popcountll(used) != 1)
 		return false;
 	for (fn = 0; fn < a->set->functions.count && fn < a->stats.n_functions; fn++)
-		if (a->set->functions.all[fn].does == FUNCTION_SHOWS_OTHERS &&
+		if ((a->set->functions.all[fn].does == FUNCTION_SHOWS_OTHERS ||
+		     a->set->functions.all[fn].does == FUNCTION_WAITS_FOR_OTHERS) &&
 		    (a->stats.direct[fn].count + a->stats.nested[fn].count ||
 		     filter_saw_call(&a->filtering, fn)))
 			return false;
@@ -270,7 +271,8 @@ static struct gpu_row describe(const struct idle_writer *w, size_t number)
 	} else {
 		row.idle_ns = row.certain_ns;
 		if (!unknown && waits_prove_work(w->a, gpu))
-			row.busy_ns = min_u64(gpu->waited_ns, row.work_ns - row.idle_ns);
+			row.busy_ns = min_u64(busy_certain_ns(&w->a->idle, gpu),
+					      row.work_ns - row.idle_ns);
 		row.idle_max_ns = row.work_ns - row.busy_ns;
 	}
 	describe_times(w, gpu, &row);

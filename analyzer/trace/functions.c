@@ -51,6 +51,11 @@ static uint8_t what_does(const char *name)
 		{"PrimaryCtxReset", FUNCTION_ENDS_CONTEXT},
 		{"cudaDeviceReset", FUNCTION_ENDS_CONTEXT},
 		{"cudaThreadExit", FUNCTION_ENDS_CONTEXT},
+		{"WaitValue", FUNCTION_WAITS_FOR_OTHERS},
+		{"BatchMemOp", FUNCTION_WAITS_FOR_OTHERS},
+		{"WaitExternal", FUNCTION_WAITS_FOR_OTHERS},
+		{"GraphAddHostNode", FUNCTION_WAITS_FOR_OTHERS},
+		{"GraphAddNode", FUNCTION_WAITS_FOR_OTHERS}, /* of any kind */
 		{"HostFunc", FUNCTION_SHOWS_OTHERS},
 		{"AddCallback", FUNCTION_SHOWS_OTHERS},
 		{"Graphics", FUNCTION_SHOWS_OTHERS},

@@ -31,6 +31,7 @@ enum function_does {
 	/* memory of another process, and peer access if it lies on another GPU */
 	FUNCTION_OPENS_SHARED,
 	FUNCTION_ENDS_CONTEXT, /* if there is no other user */
+	FUNCTION_WAITS_FOR_OTHERS, /* makes a stream wait for what is no work of a GPU */
 	FUNCTION_SHOWS_OTHERS, /* results: a function on the host, graphics, other devices */
 };
 

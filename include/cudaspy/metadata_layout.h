@@ -465,7 +465,7 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       SPY_TSDL_WAIT_HEAD
 		       "\t\taddress64 object;\n")
 	SPY_TSDL_EVENT("16", "sched",
-		       "\t\tu16 reserved;\n"
+		       "\t\tu16 unknown;\n"
 		       "\t\tu32 process_ran;\n"
 		       "\t\tu64 window;\n"
 		       "\t\tu64 not_running_ns;\n"
@@ -533,7 +533,7 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tu32 holder;\n"
 		       "\t\tu32 reserved3;\n")
 	SPY_TSDL_EVENT("26", "gap",
-		       "\t\tu16 reserved;\n"
+		       "\t\tu16 unknown;\n"
 		       "\t\tu32 process_ran;\n"
 		       "\t\tu64 window;\n"
 		       "\t\tu64 not_running_ns;\n"

@@ -506,12 +506,14 @@ struct spy_rec_held {
 
 #define SPY_SPAN_UNIT 64 /* cycles */
 
+#define SPY_UNKNOWN_UNIT 1024u /* ns */
+
 /* Written before the record of a call of a quarter of a millisecond or more. Between two looks at the scheduler's
  * own account, this one and the last: */
 struct spy_rec_sched {
 	uint64_t time;
 	uint16_t event;
-	uint16_t reserved;
+	uint16_t unknown; /* not_running_ns may be so much more, in SPY_UNKNOWN_UNIT; UINT16_MAX: or more */
 	uint32_t process_ran; /* all threads of the process on CPUs, in SPY_RAN_UNIT, modulo 2^32; 0: not looked at */
 	uint64_t window; /* cycles since the last look, or since the thread's first call */
 	uint64_t not_running_ns; /* ready to run, but on no CPU */

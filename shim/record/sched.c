@@ -139,10 +139,17 @@ static bool look_at_delay(struct spy_thread *thread, uint64_t now, uint64_t *del
 	return true;
 }
 
+/* What the kernel says of the thread's time since the last look. */
+struct account {
+	uint64_t window; /* cycles */
+	uint64_t delay_ns, unknown_ns, ran_ns;
+};
+
 static void write_record(struct spy_thread *thread, enum spy_event event, uint64_t now,
-			 uint64_t window, uint64_t delay_ns, uint64_t ran_ns)
+			 const struct account *account)
 {
 	struct spy_rec_sched *record = (struct spy_rec_sched *)thread->head;
+	uint64_t unknown = (account->unknown_ns + SPY_UNKNOWN_UNIT - 1) / SPY_UNKNOWN_UNIT;
 
 	/* The call's own record comes behind it, and the call may no longer count as in
 	 * progress. */
@@ -153,10 +160,11 @@ static void write_record(struct spy_thread *thread, enum spy_event event, uint64
 	*record = (struct spy_rec_sched){
 		.time = now,
 		.event = event,
+		.unknown = unknown < UINT16_MAX ? (uint16_t)unknown : UINT16_MAX,
 		.process_ran = process_ran(now),
-		.window = window,
-		.not_running_ns = delay_ns,
-		.running_ns = ran_ns,
+		.window = account->window,
+		.not_running_ns = account->delay_ns,
+		.running_ns = account->ran_ns,
 	};
 	spy_thread_publish(thread, now, sizeof(*record));
 }
@@ -168,38 +176,54 @@ void spy_sched_look_later(struct spy_thread *thread)
 	thread->look_at = at < thread->cost.phase.end ? at : thread->cost.phase.end;
 }
 
+/* Reads the file: of the delay since it was read last, in proportion, what belongs to idle_ns, the time without a CPU since
+ * the last look. False: unknown. */
+static bool read_account(struct spy_thread *thread, uint64_t at, uint64_t idle_ns,
+			 struct account *account)
+{
+	uint64_t whole_ns;
+
+	if (!look_at_delay(thread, at, &whole_ns))
+		return false;
+	account->delay_ns = whole_ns;
+	if (whole_ns && thread->idle_ns)
+		account->delay_ns = (uint64_t)((double)whole_ns * (double)idle_ns /
+					       (double)(idle_ns + thread->idle_ns));
+	if (whole_ns > idle_ns)
+		whole_ns = idle_ns;
+	if (account->delay_ns > idle_ns)
+		account->delay_ns = idle_ns;
+	account->unknown_ns = whole_ns - account->delay_ns;
+	return true;
+}
+
 /* event: the record to write; SPY_EV_COUNT_ALL: none. */
 static void look(struct spy_thread *thread, uint64_t at, enum spy_event event)
 {
 	bool told = event != SPY_EV_COUNT_ALL;
 	int error = errno;
-	uint64_t window = at - thread->ran_at;
-	uint64_t window_ns = ns_of(window), delay_ns = 0;
+	struct account account = {.window = at - thread->ran_at};
+	uint64_t window_ns = ns_of(account.window), idle_ns;
 	uint64_t on_cpu_ns = spy_sched_ran_ns(), ran_ns = on_cpu_ns - thread->ran_ns;
-	uint64_t idle_ns;
 	bool first = !thread->ran_at;
 
 	if (ran_ns > window_ns)
 		ran_ns = window_ns;
+	account.ran_ns = ran_ns;
 	idle_ns = window_ns - ran_ns;
 	if (!is_uncrowded(thread, at) || (told && !is_explained(thread, window_ns, ran_ns))) {
-		if (!look_at_delay(thread, at, &delay_ns)) {
+		if (!read_account(thread, at, idle_ns, &account)) {
 			spy_long_call = UINT64_MAX;
 			blind = true;
 			return;
 		}
-		/* Since before the window began, perhaps: then in proportion. */
-		if (delay_ns && thread->idle_ns)
-			delay_ns = (uint64_t)((double)delay_ns * (double)idle_ns /
-					      (double)(idle_ns + thread->idle_ns));
-		if (delay_ns > idle_ns)
-			delay_ns = idle_ns;
 		thread->idle_ns = 0;
 	} else {
 		thread->idle_ns += idle_ns;
+		account.unknown_ns = idle_ns;
 	}
 	if (told && !first)
-		write_record(thread, event, at, window, delay_ns, ran_ns);
+		write_record(thread, event, at, &account);
 	thread->ran_at = at;
 	spy_sched_look_later(thread);
 	thread->ran_ns = on_cpu_ns;

@@ -144,6 +144,7 @@ static void test_account(void **state)
 	assert_int_equal(record->window, 10 * MS);
 	assert_int_equal(record->running_ns, 2 * NS_OF_MS);
 	assert_int_equal(record->not_running_ns, 3 * NS_OF_MS);
+	assert_int_equal(record->unknown, 0);
 	assert_int_equal(thread.packet->time_end, now);
 	assert_int_equal(looks, 2);
 	assert_true(thread.crowded);
@@ -214,6 +215,7 @@ static void test_seldom(void **state)
 	spy_sched_look(&thread, now);
 	assert_int_equal(looks, 1);
 	assert_int_equal(last()->not_running_ns, 0);
+	assert_int_equal(last()->unknown, (NS_OF_MS + SPY_UNKNOWN_UNIT - 1) / SPY_UNKNOWN_UNIT); /* it may have had no CPU */
 	assert_int_equal(last()->running_ns, 15 * NS_OF_MS);
 	pass(16, 2, 0, 13); /* it waited for locks */
 	spy_sched_look(&thread, now);
@@ -237,6 +239,8 @@ static void test_seldom(void **state)
 	assert_false(thread.crowded);
 	/* Of that millisecond it knows not when it was: in proportion to the idle time (1 before, 3 in this window). */
 	assert_int_equal(last()->not_running_ns, NS_OF_MS * 3 / 4);
+	assert_int_equal(last()->unknown,
+			 (NS_OF_MS / 4 + SPY_UNKNOWN_UNIT - 1) / SPY_UNKNOWN_UNIT);
 	pass(100, 98, 2, 0); /* a fiftieth is */
 	spy_sched_look(&thread, now);
 	assert_int_equal(looks, 5);
