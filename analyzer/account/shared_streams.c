@@ -19,7 +19,26 @@ void stream_changes_hands(struct gpu_stream *stream, const struct thread *by, ui
 		s->turns[s->n_turns++] = (struct stream_turn){.by = stream->by};
 	}
 	s->turns[s->n_turns++ % STREAM_TURNS] =
-		(struct stream_turn){.by = by, .from = stream->submitted, .ns = ns};
+		(struct stream_turn){.by = by,
+				     .from = stream->submitted,
+				     .ns = ns,
+				     .before_ns = stream->handed_ns};
+}
+
+uint64_t stream_submitted_before(const struct gpu_stream *stream, uint64_t ns)
+{
+	const struct stream_sharing *s = stream->sharing;
+	uint64_t i;
+
+	if (likely(stream->handed_ns <= ns))
+		return stream->submitted;
+	for (i = 1; s && i <= STREAM_TURNS && i <= s->n_turns; i++) {
+		const struct stream_turn *turn = &s->turns[(s->n_turns - i) % STREAM_TURNS];
+
+		if (turn->before_ns <= ns)
+			return turn->from;
+	}
+	return 0;
 }
 
 /* What was handed over before is done: the begin of the last wait that had ended by then. */

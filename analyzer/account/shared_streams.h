@@ -30,6 +30,7 @@ struct stream_sharing {
 	struct stream_turn {
 		const struct thread *by;
 		uint64_t from, ns;
+		uint64_t before_ns; /* when the last one before it was handed over */
 	} turns[STREAM_TURNS];
 	struct stream_wait {
 		const struct thread *by;

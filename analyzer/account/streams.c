@@ -45,10 +45,11 @@ static struct gpu_stream **list_of(struct device_streams *d, const struct gpu_st
 	return stream->non_blocking ? &d->busy_non_blocking : &d->busy;
 }
 
-void streams_begin_busy(struct gpu_stream *stream)
+void streams_begin_busy(struct gpu_stream *stream, uint64_t ns)
 {
 	struct device_streams *d = stream->beside;
 
+	stream->busy_ns = ns;
 	if (stream->prev)
 		DL_DELETE(d->drained, stream);
 	if (stream->non_blocking)
@@ -123,12 +124,13 @@ struct event_mark *streams_event(struct gpu_work *w, const struct record *record
 	return mark;
 }
 
-void streams_mark_event(struct gpu_work *w, const struct record *record, struct gpu_stream *stream)
+void streams_mark_event(struct gpu_work *w, const struct record *record, struct gpu_stream *stream,
+			const struct gpu_stream *own)
 {
 	struct event_mark *mark = streams_event(w, record, true);
 
 	mark->stream = stream;
-	mark->submitted = stream->submitted;
+	mark->submitted = stream_upto(stream, record, own);
 	mark->ns = record->ns;
 	mark->capture = stream->capture;
 }
@@ -187,19 +189,28 @@ void stream_drain(struct gpu_stream *stream, uint64_t done, uint64_t ns)
 	drain_chain(stream, done, ns, 0);
 }
 
-static void drain_list(struct gpu_stream **list, uint64_t ns)
+/* What a drained stream had waited for may have left the list, too. */
+static void drain_list(struct gpu_stream *const *list, const struct record *record,
+		       const struct gpu_stream *own)
 {
-	while (*list)
-		stream_drain(*list, (*list)->submitted, ns);
+	struct gpu_stream *stream = *list, *next;
+
+	for (; stream; stream = next) {
+		next = stream->next;
+		stream_drain(stream, stream_upto(stream, record, own), record->ns);
+		if (next && !stream_is_busy(next))
+			next = *list;
+	}
 }
 
-void streams_drain(struct gpu_work *w, const struct record *record, bool non_blocking)
+void streams_drain(struct gpu_work *w, const struct record *record, bool non_blocking,
+		   const struct gpu_stream *own)
 {
 	struct device_streams *d = streams_of_device(w, record);
 
-	drain_list(&d->busy, record->ns);
+	drain_list(&d->busy, record, own);
 	if (non_blocking)
-		drain_list(&d->busy_non_blocking, record->ns);
+		drain_list(&d->busy_non_blocking, record, own);
 }
 
 void streams_release(struct gpu_work *w)

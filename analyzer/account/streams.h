@@ -91,8 +91,8 @@ static inline bool stream_is_busy(const struct gpu_stream *stream)
 	return stream->submitted != stream->done;
 }
 
-/* It had nothing to do, and has now. */
-void streams_begin_busy(struct gpu_stream *stream);
+/* It had nothing to do, and has now, since then. */
+void streams_begin_busy(struct gpu_stream *stream, uint64_t ns);
 
 /* The host may see something of the last of its work. */
 void streams_bring(struct gpu_stream *stream);
@@ -148,7 +148,7 @@ static inline void work_go_on(struct gpu_work *w, struct gpu_stream *stream,
 	w->submissions[record->process]++;
 	d->handed_over++;
 	if (unlikely(!stream_is_busy(stream)))
-		streams_begin_busy(stream);
+		streams_begin_busy(stream, record->ns);
 	stream_hand_over(d, stream, by, record->ns, signature->host_visible);
 }
 
@@ -197,8 +197,22 @@ static inline uint64_t stream_done_before(const struct gpu_stream *stream, uint6
 /* The mark of the event that the record is about; NULL: none; make: a new one. */
 struct event_mark *streams_event(struct gpu_work *w, const struct record *record, bool make);
 
-/* The event stands for all that the stream was given so far. */
-void streams_mark_event(struct gpu_work *w, const struct record *record, struct gpu_stream *stream);
+/* So many operations had been handed over by calls that had returned by then, no less: what a call that began then comes
+ * behind. */
+uint64_t stream_submitted_before(const struct gpu_stream *stream, uint64_t ns);
+
+/* What the record's call comes behind in the stream, or waits for; own: the stream in which nothing came between that
+ * and what it submits itself. */
+static inline uint64_t stream_upto(const struct gpu_stream *stream, const struct record *record,
+				   const struct gpu_stream *own)
+{
+	return stream == own ? stream->submitted
+			     : stream_submitted_before(stream, record_begin_ns(record));
+}
+
+/* The event stands for what the stream had been given before the call. */
+void streams_mark_event(struct gpu_work *w, const struct record *record, struct gpu_stream *stream,
+			const struct gpu_stream *own);
 
 /* Another event may be made in its place: that one stands for nothing until it is recorded. */
 void streams_forget_event(struct gpu_work *w, const struct record *record);
@@ -211,9 +225,10 @@ void streams_wait_for_event(struct gpu_work *w, const struct record *record,
  * for. */
 void stream_drain(struct gpu_stream *stream, uint64_t done, uint64_t ns);
 
-/* All work of the record's device is done. non_blocking: also of the streams for which the legacy
- * one does not wait. */
-void streams_drain(struct gpu_work *w, const struct record *record, bool non_blocking);
+/* All work is done that the record's device had been given before the call, and by it (own: stream_upto). non_blocking: also
+ * that of the streams for which the legacy one does not wait. */
+void streams_drain(struct gpu_work *w, const struct record *record, bool non_blocking,
+		   const struct gpu_stream *own);
 
 void streams_release(struct gpu_work *w);
 

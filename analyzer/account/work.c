@@ -275,8 +275,9 @@ bool work_stood_still(struct gpu_work *w, const struct record *record, uint64_t 
 	return true;
 }
 
+/* Not what other threads have handed over meanwhile. */
 static void drain(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
-		  const struct gpu_waits *waits)
+		  const struct gpu_waits *waits, const struct gpu_stream *own)
 {
 	struct gpu_stream *stream;
 	struct event_mark *mark;
@@ -287,18 +288,18 @@ static void drain(struct gpu_work *w, struct gpu_stream **last, const struct rec
 		if (stream && stream->sharing)
 			stream_is_awaited(stream, record);
 		if (stream && stream->key.stream == STREAM_LEGACY)
-			streams_drain(w, record, false);
+			streams_drain(w, record, false, own);
 		else if (stream)
-			stream_drain(stream, stream->submitted, record->ns);
+			stream_drain(stream, stream_upto(stream, record, own), record->ns);
 		break;
 	case GPU_WAIT_EVENT:
 		mark = record->raw->other.event == SPY_EV_OP ? streams_event(w, record, false)
 							     : NULL;
-		if (mark)
+		if (mark && mark->ns <= record_begin_ns(record))
 			stream_drain(mark->stream, mark->submitted, record->ns);
 		break;
 	case GPU_WAIT_DEVICE:
-		streams_drain(w, record, true);
+		streams_drain(w, record, true, own);
 		break;
 	default:
 		break;
@@ -351,21 +352,25 @@ static void look_for_views(struct host_view *view, const union spy_any *raw,
 		view->pinned = true;
 }
 
-/* The call has handed something over: to its stream, if it has one. Was it work for the GPU? */
+/* The call has handed something over: to its stream, if it has one. Was it work for the GPU?
+ * *alone: the stream, if no other thread has handed it anything since the call began. */
 static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
-			  const struct call_signature *signature)
+			  const struct call_signature *signature, const struct gpu_stream **alone)
 {
 	struct gpu_stream *own = *last, *stream = streams_of_call(w, last, record, true);
 	bool marks = signature->does == FUNCTION_RECORDS_EVENT;
 
+	if (stream && likely(stream->handed_ns <= record_begin_ns(record)))
+		*alone = stream;
 	if (unlikely(w->n_capturing[record->process]) && stream &&
 	    capture_takes(w, record, stream, signature->does)) {
 		if (marks)
-			streams_mark_event(w, record, stream);
+			streams_mark_event(w, record, stream, *alone);
 		return false;
 	}
 	if (unlikely(!w->submissions[record->process]) && signature->is_work)
 		w->first_work_ns[record->process] = record->ns;
+	w->handed = stream || signature->is_work;
 	w->submissions[record->process] += signature->is_work;
 	streams_of_device(w, record)->handed_over += signature->is_work;
 	streams_of_device(w, record)->others += (uint64_t)(stream != NULL) - signature->is_work;
@@ -374,13 +379,13 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 	if (unlikely(stream->blocking || stream->key.stream == STREAM_LEGACY) && signature->is_work)
 		legacy_take_turn(w, record, stream, own, signature->waited);
 	if (unlikely(!stream_is_busy(stream)))
-		streams_begin_busy(stream);
+		streams_begin_busy(stream, record->ns);
 	stream_hand_over(streams_of_device(w, record), stream, record->thread, record->ns,
 			 signature->host_visible);
 	if (unlikely(signature->does == FUNCTION_SHOWS_OTHERS))
 		stream->told = stream->submitted;
 	else if (unlikely(marks))
-		streams_mark_event(w, record, stream);
+		streams_mark_event(w, record, stream, *alone);
 	else if (unlikely(signature->does == FUNCTION_WAITS_FOR_EVENT))
 		streams_wait_for_event(w, record, stream);
 	return signature->is_work;
@@ -390,8 +395,10 @@ static __attribute__((noinline)) bool work_see_slow(struct gpu_work *w, struct g
 						    const struct record *record,
 						    const struct call_signature *signature)
 {
+	const struct gpu_stream *alone = NULL;
 	bool submitted = false;
 
+	w->handed = false;
 	if (signature->does != FUNCTION_OTHER && signature->contract == SPY_CONTRACT_HOST)
 		see_host_call(w, last, record, signature);
 	if (signature->failed)
@@ -399,9 +406,9 @@ static __attribute__((noinline)) bool work_see_slow(struct gpu_work *w, struct g
 	if (unlikely(!signature->first_seen))
 		look_for_views(&w->views[record->process], record->raw, signature);
 	if (signature->submits)
-		submitted = submit(w, last, record, signature);
+		submitted = submit(w, last, record, signature, &alone);
 	if (signature->waited)
-		drain(w, last, record, signature->waits);
+		drain(w, last, record, signature->waits, alone);
 	return submitted;
 }
 
@@ -415,5 +422,6 @@ bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct record 
 	    unlikely(!w->submissions[record->process]))
 		return work_see_slow(w, last, record, signature);
 	work_go_on(w, stream, record, record->thread, signature);
+	w->handed = true;
 	return true;
 }

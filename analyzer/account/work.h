@@ -40,6 +40,7 @@ struct gpu_stream {
 	struct stream_key key;
 	struct device_streams *beside; /* of its device */
 	uint64_t submitted, done; /* operations so far */
+	uint64_t busy_ns; /* when it was given the first of those that are outstanding */
 	const struct thread *by; /* the thread that handed over the last of them, and when */
 	uint64_t handed_ns;
 	/* submitted, with the last of them that the host may see something of when it is done */
@@ -132,6 +133,7 @@ struct gpu_work {
 	uint64_t
 		*first_work_ns; /* by process: when the first of them was handed over; 0: not yet */
 	struct host_view *views; /* by process */
+	bool handed; /* the call seen last has handed something to a GPU: work, or an event */
 };
 
 /* Of a process and a device. Device by device: so what thousands of processes have on their few

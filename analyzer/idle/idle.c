@@ -313,16 +313,14 @@ static void see_device(struct idle *idle, const struct record *record,
 	size_t index = streams_device_index(&idle->accounts->work, record);
 	const struct device_streams *d = &idle->accounts->work.devices[index];
 	struct idle_user *user = &idle->users[index];
-	uint64_t handed_over = d->handed_over + d->others;
 	const struct process *process = record->thread->process;
 	struct idle_gpu *gpu;
 	bool submits, busy;
 
-	if (!user->gpu && !handed_over)
+	if (!user->gpu && !(d->handed_over + d->others))
 		return;
 	gpu = gpu_of_user(idle, user, process, device);
-	submits = user->handed_over != handed_over || may_submit(record->contract);
-	user->handed_over = handed_over;
+	submits = idle->accounts->work.handed || may_submit(record->contract);
 	busy_see_call(gpu, host_thread_get(&idle->threads, record->thread),
 		      &idle->accounts->expect->phases.all[record->process], record,
 		      completed_call_at(&c->ring, c->ring.n - 1), in_calls_ns);

@@ -84,7 +84,6 @@ struct idle_user {
 	uint32_t gpu; /* index + 1; 0: it has not used it */
 	bool busy;
 	bool unseen; /* recording was dormant, and nothing has been waited for since: it may have work */
-	uint64_t handed_over; /* operations so far */
 	/* As if it were the only one: idle since then, 0: not, or unknown; and since when that is so and it is busy. */
 	uint64_t since_ns, works_ns;
 };

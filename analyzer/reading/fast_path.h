@@ -5,8 +5,8 @@
  * after the other (the slow path). Here one step has the same effect as all of these.
  *
  * There is one for each stream of records. It opens after a call on the slow path, and stays open
- * while its thread keeps its device and its GPU stream. A call that is unusual in any way takes the
- * slow path.
+ * while its thread keeps its device and its GPU stream, which has had work since before the call: so
+ * that the call ends no idle time. A call that is unusual in any way takes the slow path.
  */
 #ifndef CUDASPY_FAST_PATH_H
 #define CUDASPY_FAST_PATH_H
@@ -68,7 +68,9 @@ static __always_inline bool fast_path_take(struct fast_path *path, struct accoun
 	    unlikely(!fast_path_is_free(c)) || unlikely(path->tid != record->tid) ||
 	    unlikely(path->device != raw->call_head.device) ||
 	    unlikely(!work_goes_on(&a->work, c->stream, record, path->thread, signature)) ||
-	    unlikely(!stream_is_busy(c->stream)) || unlikely(record->ns >= path->until_ns) ||
+	    unlikely(!stream_is_busy(c->stream)) ||
+	    unlikely(c->stream->busy_ns > record->ns - min_u64(ns, record->ns)) ||
+	    unlikely(record->ns >= path->until_ns) ||
 	    (unlikely(a->unattributed[record->process].n) &&
 	     record->ns >= a->unattributed[record->process].due_ns) ||
 	    (signature->asked_in_run && recent_ops_in_run(&c->recent_ops.run, raw)))

@@ -207,6 +207,20 @@ static void show(const struct analysis *a, const struct record *record, bool lef
 				  completed_call_at(&c->ring, c->ring.n - 1));
 }
 
+/* The same of a call that went the fast path, for which what the model fills in is not there yet. */
+static __attribute__((noinline)) void show_fast(const struct analysis *a,
+						const struct fast_path *path, struct record *record)
+{
+	const struct completed_call *f =
+		completed_call_at(&path->account->ring, path->account->ring.n - 1);
+
+	record->thread = path->thread;
+	record->fn = f->fn;
+	record->contract = a->set->functions.all[f->fn].contract;
+	record->duration_ns = f->end_ns - f->begin_ns;
+	show(a, record, false);
+}
+
 /* Where the most records are calls inside others, which those who read ahead count, the main reading takes less time than one
  * of them. Else two are of no use, and which one's record comes first would have to be found out for each. */
 static unsigned int threads_ahead(const struct analysis *a, unsigned int helpers)
@@ -265,7 +279,7 @@ static void account_for(struct reading *r, struct fast_path *path, const struct 
 	ranks_see(&a->ranks, record);
 	if (unlikely(a->accounts.listener != NULL))
 		show(a, record, left_out);
-	else if (record_is_call(record->raw) && !record->raw->call_head.depth)
+	if (record_is_call(record->raw) && !record->raw->call_head.depth)
 		fast_path_open(path, &a->accounts, &a->stats, record);
 }
 
@@ -281,8 +295,11 @@ static __always_inline uint64_t read_record(struct reading *r, struct ahead *ahe
 	if (unlikely(record->ns >= a->idle.due_ns))
 		exact_go_on(&a->idle, record->ns);
 	records += ahead ? count_found(a, ahead, record) : count_nested(a, record);
-	if (fast_path_take(path, &a->accounts, &a->stats, record, ahead ? ahead->first : NULL))
+	if (fast_path_take(path, &a->accounts, &a->stats, record, ahead ? ahead->first : NULL)) {
+		if (unlikely(a->accounts.listener != NULL))
+			show_fast(a, path, record);
 		return records;
+	}
 	if (!ahead)
 		merge_look_ahead(&r->merge);
 	if (unlikely(a->model.n_stacks >= r->stacks_most))

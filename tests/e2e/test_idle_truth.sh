@@ -1,15 +1,19 @@
 #!/bin/bash
-# test_idle_truth.sh [--seeds N] [--first SEED] [--table]: threads that keep GPUs waiting for reasons made up from a seed; the
+# test_idle_truth.sh [--seeds N] [--first SEED] [--busy N] [--bounds] [--table]: threads that keep GPUs waiting for reasons made up from a seed; the
 # report's bounds hold, and what it charges it charges to the right cause. With CUPTI's records, all of the time.
+# All of it beside load: --seeds 300 --busy 4 --bounds: N programs take CPUs meanwhile; only whether bounds hold, for what is
+# charged depends on the load.
 . "$(dirname "$0")/lib.sh"
 need jq python3
 [ -e "$build/sim/libsimkernel.so" ] || skip "no simulated kernel module in this build"
 
-seeds=10 first_seed=1 table=
+seeds=10 first_seed=1 table= busy=0 bounds=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--seeds) seeds=$2 && shift ;;
 	--first) first_seed=$2 && shift ;;
+	--busy) busy=$2 && shift ;;
+	--bounds) bounds=1 ;;
 	--table) table=--table ;;
 	*) fail "$1?" ;;
 	esac
@@ -28,7 +32,8 @@ judged() {
 	trace=$(the_trace) || exit 1
 	"$tool" report --format=json "$trace" >report.json || fail "seed $seed: no report"
 	"$tool" dump "$trace" >dump || fail "seed $seed: cannot be dumped"
-	python3 "$here/checks/judge_idle.py" truth notes report.json dump $table >judged 2>wrong ||
+	"$tool" export --format=chrome -o timeline "$trace" || fail "seed $seed: no timeline"
+	python3 "$here/checks/judge_idle.py" truth notes report.json dump timeline $table >judged 2>wrong ||
 		fail "seed $seed${gpu:+ with GPU records}: $(cat wrong judged)"
 	[ -z "$table" ] || cat judged
 	[ -z "$gpu" ] || ! grep -v '^ ' judged | grep -qv ' exact ' || fail "seed $seed: not exact: $(cat judged)"
@@ -58,11 +63,41 @@ right() {
 	done
 }
 
+# Programs that take CPUs, and end with this one.
+take_cpus() {
+	local i
+
+	for ((i = 0; i < $1; i++)); do
+		bash -c "while [ -e /proc/$$/exe ]; do for ((i = 0; i < 100000; i++)); do :; done; done" &
+		hogs+=($!)
+	done
+}
+give_cpus_back() {
+	[ ${#hogs[@]} = 0 ] || kill "${hogs[@]}"
+	hogs=()
+}
+hogs=()
+take_cpus "$busy"
+if [ -n "$bounds" ]; then
+	all_judged 0 || fail "nothing was charged"
+	give_cpus_back
+	exit 0
+fi
+
+# However late threads get a CPU: those seeds in which several feeders share a GPU and its streams.
+under_load() {
+	local seeds=2 first_seed=5
+
+	take_cpus 3
+	all_judged 0 || fail "nothing was charged"
+	give_cpus_back
+}
+[ "$busy" != 0 ] || under_load
 right 90
 
 # The judge: the truth is right, and each kind of mistake is noticed. Of the last seed.
 judge() {
-	python3 "$here/checks/judge_idle.py" truth notes "$@" dump
+	python3 "$here/checks/judge_idle.py" truth notes "$@" dump timeline
 }
 share() {
 	awk '{ all += $6; right += $7 } END { print all ? int(100 * right / all) : 0 }'

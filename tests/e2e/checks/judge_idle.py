@@ -1,14 +1,14 @@
-"""tests/e2e/checks/judge_idle.py TRUTH NOTES REPORT DUMP [--table | --as-report]: is what a report says of idle GPUs right?
+"""tests/e2e/checks/judge_idle.py TRUTH NOTES REPORT DUMP TIMELINE [--table | --as-report]: is what a report says of idle GPUs right?
 
 TRUTH is the simulator's folder (gpu, truth, waits), NOTES what feeders.c wrote, REPORT a report as JSON, DUMP what
-`cudaspy dump` says of the same trace. Of each GPU and its process's working phase: when nothing ran there, and what the
+`cudaspy dump` says of the same trace, TIMELINE the same trace as `cudaspy export --format=chrome`. Of each GPU and its process's working phase: when nothing ran there, and what the
 thread that submitted the operation that ended it did meanwhile: from the notes between calls, from the simulator's
 truth inside. Then
 
   - the causes of a GPU add up to its idle time;
-  - bounds: the idle time is no more than the true one, and the most it says no less, but for what threads took longer
-    than 0.1 ms to run again when their GPU had finished (docs/LIMITS.md); of what is charged, the share
-    is printed that is there in truth under that cause in what calls could prove at best;
+  - bounds: the idle time is no more than the true one, and the most it says no less, however late threads got a CPU;
+    each interval of the timeline that is certainly idle was idle for so long, and they add up to what the report says;
+    of what is charged, the share is printed that is there in truth under that cause in what calls could prove at best;
   - exact: busy and idle time are the true ones; the share of the idle time that is charged to its true cause is printed.
 
 A CPU that is used and one that is waited for are one cause here, as a busy machine makes one of the other. What it takes to
@@ -34,7 +34,6 @@ WAITING = re.compile("Synchronize|Free|Unregister")
 HELD_UP = "held up"
 MAY_BE_HELD_UP = ("cuda-wait", "cuda-call", "launch", "cpu", "unexplained")
 OWN_MOST_NS = 1000000
-WAKING_NS = 100000
 SAME = {"python": "cpu", "not-running": "cpu"}
 
 
@@ -64,7 +63,6 @@ class Thread:
 
     def __init__(self):
         self.calls, self.waits, self.notes, self.segments, self.begins = [], [], [], [], []
-        self.slow_ns = 0  # what it took to wake it, beyond WAKING_NS each time
 
     def settle(self, submitting, ends):
         self.waits.sort()
@@ -74,7 +72,6 @@ class Thread:
                 finished = min(max(ends[last - 1], begin), end)
                 self.waits[i] = (begin, finished, cause)
                 self.waits.append((finished, end, HELD_UP))
-                self.slow_ns += max(end - finished - WAKING_NS, 0)
         self.waits.sort()
         for begin, end, function in self.calls:
             rest = "launch" if function in submitting else "cuda-call"
@@ -171,9 +168,46 @@ def true_idle(ops, threads, begin, end, proofs):
     return sum(causes.values()), causes, provable
 
 
+def intervals_of(timeline):
+    """By GPU: (begin, end, idle ns) of what the timeline calls certainly idle, as ns since the trace began."""
+    with open(timeline, encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    names = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
+    tracks = {e["tid"] for e in events if e["ph"] == "M" and e["args"].get("name") == "certainly idle"}
+    found = defaultdict(list)
+    for e in events:
+        if e.get("cat") == "idle" and e["tid"] in tracks:
+            device = int(re.match("GPU ([0-9]+)", names[e["pid"]])[1])
+            begin = round(e["ts"] * 1000)
+            found[device].append((begin, begin + round(e["dur"] * 1000), e["args"]["idle_ns"]))
+    return found
+
+
+def idle_between(ops, begin, end):
+    """Of that time, what no operation took; in the order of their begins."""
+    at, idle = begin, 0
+    for op in ops:
+        if op["begin_ns"] >= end:
+            break
+        idle += max(op["begin_ns"] - at, 0)
+        at = max(at, op["end_ns"])
+    return idle + max(end - at, 0)
+
+
+def judge_intervals(gpu, ops, intervals, clock):
+    ops = sorted(ops, key=lambda op: op["begin_ns"])
+    for begin, end, ns in intervals:
+        idle = idle_between(ops, clock(begin), clock(end))
+        if ns > idle + GRAIN_NS:
+            yield f"GPU {gpu['device']}: from {begin} to {end} ns idle for {ns} ns, in truth {idle}"
+    said = sum(ns for _, _, ns in intervals)
+    if said != gpu["certain_ns"]:
+        yield f"GPU {gpu['device']}: the timeline has {said} ns of idle time, the report {gpu['certain_ns']}"
+
+
 def main():
     table, as_report = "--table" in sys.argv, "--as-report" in sys.argv
-    folder, notes, report, dump = [a for a in sys.argv[1:] if not a.startswith("--")]
+    folder, notes, report, dump, timeline = [a for a in sys.argv[1:] if not a.startswith("--")]
     ops = defaultdict(list)
     for r in rows(one(folder, "gpu")):
         ops[int(r["device"])].append({k: int(r[k]) for k in ("begin_ns", "end_ns", "submit_ns", "call_begin_ns", "tid")})
@@ -193,8 +227,7 @@ def main():
             gpu["idle_causes"] = [{"cause": c, "ns": ns, "site": None} for c, ns in causes.items()]
         json.dump(report, sys.stdout)
         return
-    wrong = []
-    slow = sum(t.slow_ns for t in threads.values())
+    wrong, intervals = [], intervals_of(timeline)
     if {g["device"] for g in report["gpus"]} != set(ops):
         wrong.append(f"GPUs {[g['device'] for g in report['gpus']]}, in truth {sorted(ops)}")
     for gpu in report["gpus"]:
@@ -208,8 +241,9 @@ def main():
             wrong.append(f"GPU {gpu['device']}: causes are {sum(said.values())} ns of {gpu['idle_ns']}")
         if gpu["idle_ns"] > idle + grain:
             wrong.append(f"GPU {gpu['device']}: idle for {gpu['idle_ns']} ns, in truth {idle}")
-        if gpu["idle_max_ns"] < idle - grain - (0 if exact else slow):
+        if gpu["idle_max_ns"] < idle - grain:
             wrong.append(f"GPU {gpu['device']}: at most {gpu['idle_max_ns']} ns idle, in truth {idle}")
+        wrong += judge_intervals(gpu, ops[gpu["device"]], intervals[gpu["device"]], clock)
         if exact:
             busy = end - begin - idle
             if abs(gpu["busy_ns"] - busy) > grain + busy // 200 or gpu["idle_ns"] < idle - grain - idle // 200:

@@ -74,6 +74,7 @@ struct feeder {
 static struct feeder feeders[FEEDERS_MAX];
 static int gpu_cnt, feeder_cnt;
 static unsigned int chosen; /* bits of activities[] */
+static bool shared; /* feeders of a GPU share its streams */
 static char stub_delay, stubs_lazy[LAZY_MOST];
 static struct gil {
 	pthread_mutex_t mutex;
@@ -590,7 +591,10 @@ static void prepare(struct feeder *f, int index, uint64_t seed)
 	OK(launch(f->far_stream, 1));
 	OK(cudaSetDevice(f->device));
 	for (int i = 0; i < 2; i++) {
-		OK(cudaStreamCreateWithFlags(&f->streams[i], 1));
+		if (shared && index >= gpu_cnt)
+			f->streams[i] = feeders[index % gpu_cnt].streams[i];
+		else
+			OK(cudaStreamCreateWithFlags(&f->streams[i], 1));
 		OK(launch(f->streams[i], 1));
 	}
 	OK(cudaEventCreate(&f->event));
@@ -653,7 +657,8 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		die("usage: feeders --script SEED | SEED OUT [FAKE_PYTHON]");
 	gpu_cnt = 1 + (int)(next_random(&random) % 2);
-	feeder_cnt = gpu_cnt + (int)(next_random(&random) % 3 == 0);
+	feeder_cnt = gpu_cnt + (int)(next_random(&random) % 3);
+	shared = next_random(&random) % 2;
 	python = next_random(&random) % 3 == 0;
 	python &= argc > 3;
 	if (script) {
