@@ -56,6 +56,7 @@ struct completed_call {
 	uint64_t begin_ns, end_ns;
 	uint64_t expected_ns; /* UNKNOWN_NS: unknown */
 	uint64_t return_address; /* return address, 0 unknown */
+	uint64_t stream; /* its handle; 0: none */
 	const struct stack *stack; /* NULL: none was taken */
 	struct site *site; /* of the problem it is a case of; NULL none */
 	/* The rest is only looked at if it is divided. */
@@ -371,6 +372,7 @@ static inline void account_remember(struct completed_call *f, uint32_t fn,
 	f->end_ns = record->ns;
 	f->begin_ns = record->ns - min_u64(duration_ns, record->ns);
 	f->return_address = record_return_address(record->raw);
+	f->stream = record_stream(record->raw);
 	f->stack = model_stack(thread, record->raw);
 	f->site = NULL;
 }

@@ -15,7 +15,11 @@ static const char *cure(const struct analysis *a, struct arena *texts, const str
 {
 	(void)a;
 	(void)texts;
-	(void)h;
+	if (hungry_cause(h) == IDLE_HOST_FUNCTION)
+		return "Keep functions in streams short: let them signal a thread that does the "
+		       "work, or "
+		       "put them into a stream of their own behind an event, so that the next "
+		       "operation does not wait for them.";
 	return detector_stalled_on_device.fix;
 }
 
@@ -27,7 +31,7 @@ static uint64_t gain_ns(const struct hungry *h)
 
 static const struct hungry_kind kind = {
 	.detector = &detector_stalled_on_device,
-	.causes = IDLE_CAUSE_BIT(DEPENDENCY),
+	.causes = IDLE_CAUSE_BIT(DEPENDENCY) | IDLE_CAUSE_BIT(HOST_FUNCTION),
 	.who_keeps = who_keeps,
 	.of_thread = "the next operation of ",
 	.cure = cure,

@@ -59,6 +59,10 @@
 	CAUSE(DEPENDENCY, "dependency", "waiting for other work of a GPU", \
 	      "The next operation was submitted in time and waited on the device: for another stream, a copy or " \
 	      "another GPU, or for its turn.") \
+	CAUSE(HOST_FUNCTION, "host-function", "waiting for a function on the host", \
+	      "The next operation was submitted in time and waited in its stream behind a function on the host " \
+	      "(cudaLaunchHostFunc, cudaStreamAddCallback). Keep such functions short: signal a thread, and let that do " \
+	      "the work.") \
 	CAUSE(COLLECTIVE, "collective", "waiting for another rank", \
 	      "The GPU waited in a collective operation for another rank.") \
 	CAUSE(GPU_WORK, "gpu-work", "its GPU worked longer", \

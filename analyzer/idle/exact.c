@@ -77,6 +77,65 @@ static void charge_thread(struct charging *c, const struct thread_account *threa
 			    thread, begin_ns, end_ns, charge, c);
 }
 
+/* The call at that time; behind: the numbers of calls back from the last one, from where it is looked for. */
+static const struct completed_call *call_before(const struct thread_account *c, uint64_t ns,
+						uint64_t *behind)
+{
+	uint64_t known = min_u64(c->ring.n, c->ring.size);
+
+	while (++*behind <= known) {
+		const struct completed_call *call =
+			completed_call_at(&c->ring, c->ring.n - *behind);
+
+		if (call->begin_ns <= ns)
+			return call;
+	}
+	return NULL;
+}
+
+#define LOOK_BACK 16 /* calls, for the one before in the same stream */
+
+/* Of the operation that the thread submitted at that time: what it had handed to the same stream just before is a function
+ * that runs on the host. NULL: it is something else, or not known. */
+static const struct completed_call *host_function(const struct idle *idle,
+						  const struct thread_account *c, uint64_t ns)
+{
+	const struct functions *functions = &idle->accounts->model->set->functions;
+	uint64_t behind = 0, looks;
+	const struct completed_call *own = c ? call_before(c, ns, &behind) : NULL, *call;
+
+	for (looks = 0; own && own->stream && looks < LOOK_BACK; looks++) {
+		call = call_before(c, ns, &behind);
+		if (!call)
+			return NULL;
+		if (call->stream == own->stream)
+			return functions->all[call->fn].does == FUNCTION_SHOWS_OTHERS ? call : NULL;
+	}
+	return NULL;
+}
+
+/* The operation had been submitted, and could not begin. */
+static void charge_dependency(struct charging *c, const struct thread_account *thread,
+			      const struct gpu_event *op, uint64_t begin_ns, uint64_t end_ns)
+{
+	const struct completed_call *call =
+		begin_ns < end_ns ? host_function(c->idle, thread, op->submit_begin_ns) : NULL;
+
+	if (!call) {
+		charge_cause(c, IDLE_DEPENDENCY, begin_ns, end_ns);
+		return;
+	}
+	charge(c,
+	       &(struct idle_part){.cause = IDLE_HOST_FUNCTION,
+				   .address = call->return_address,
+				   .fn = call->fn,
+				   .fn_before = NO_FUNCTION,
+				   .thread = thread->thread,
+				   .stack = call->stack,
+				   .at_ns = begin_ns},
+	       end_ns - begin_ns);
+}
+
 /* The GPU was idle until the operation began; NULL: none did. */
 static void charge_gap(struct idle *idle, struct idle_gpu *gpu, const struct gpu_event *op,
 		       uint64_t begin_ns, uint64_t end_ns)
@@ -109,7 +168,7 @@ static void charge_gap(struct idle *idle, struct idle_gpu *gpu, const struct gpu
 				       charge, &c);
 	else
 		charge_cause(&c, IDLE_LAUNCH, submit_begin_ns, submit_end_ns);
-	charge_cause(&c, IDLE_DEPENDENCY, submit_end_ns, end_ns);
+	charge_dependency(&c, thread, op, submit_end_ns, end_ns);
 }
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */

@@ -454,9 +454,50 @@ static void test_another_process(void **state)
 	free(text);
 }
 
+/* Steps: a kernel, a function on the host and a kernel behind it in the same stream, or the function in another one. */
+static void tell_host_functions(struct gpu_log *g, unsigned int stream)
+{
+	unsigned int i;
+
+	for (i = 0; i < STEPS; i++) {
+		launch(g->s, 0, 4 * US);
+		ran(g, 2 * US, 500 * US);
+		call(g->s, 1 * US, 2 * US, "op cudaLaunchHostFunc stream=%u caller=0x15", stream);
+		launch(g->s, 1 * US, 4 * US);
+		ran(g, 4500 * US, 500 * US);
+		wait_for_stream(g->s, 5010 * US, 0x20);
+	}
+}
+
+/* The GPU stands still while a function runs in its stream on the host: that, and where it was handed over. */
+static void test_behind_a_host_function(void **state)
+{
+	struct story *s = *state;
+	struct gpu_log g;
+	json_t *finding;
+
+	open_log(&g, s);
+	tell_host_functions(&g, 8);
+	end(&g);
+	assert_in_range(charged(s, "host-function"), (STEPS - 1) * 3900 * US, STEPS * 4100 * US);
+	assert_in_range(charged(s, "dependency"), 0, STEPS * 4 * US);
+	finding = found(s, "stalled-on-device");
+	assert_non_null(finding);
+	assert_string_equal(json_string_value(json_object_get(finding, "function")),
+			    "cudaLaunchHostFunc");
+	assert_true(rs_is(finding, "severity", "problem"));
+
+	open_log(&g, s);
+	tell_host_functions(&g, 9);
+	end(&g);
+	assert_int_equal(charged(s, "host-function"), 0);
+	assert_in_range(charged(s, "dependency"), (STEPS - 1) * 3900 * US, STEPS * 4100 * US);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		STORY_TEST(test_behind_a_host_function),
 		STORY_TEST(test_late_because_of_its_thread),
 		STORY_TEST(test_waits_on_the_device),
 		STORY_TEST(test_waits_in_the_submission),
