@@ -146,7 +146,10 @@ static const char *what(const struct analysis *a, struct arena *texts, const str
 		thread ? text_thread(texts, thread, SPY_DEVICE_NONE) : "another one",
 		idle_cause_texts[cause], text_time(texts, l->by_cause[cause]),
 		text_thread(texts, l->worst, SPY_DEVICE_NONE), text_time(texts, l->worst_ns),
-		python ? ", at " : placed ? ", " : "", python ?: "");
+		python   ? ", at "
+		: placed ? ", "
+			 : "",
+		python ?: "");
 }
 
 static const char *cure(enum idle_cause cause)

@@ -124,7 +124,8 @@ const struct detector detector_shared_stream = {
 		"the numbers of operations. Threads that take turns with a stream are no case.",
 	.blind = "How long each operation takes, and whether the GPU has room for several at a "
 		 "time: "
-		 "if it has not, a stream each gains nothing in all. Waits for events.",
+		 "if it has not, a stream each gains nothing in all. Waits for events, and copies "
+		 "that wait.",
 	.fix = "Give each thread a stream of its own (cudaStreamCreateWithFlags with "
 	       "cudaStreamNonBlocking, or compile with --default-stream per-thread) and let it "
 	       "wait "
