@@ -25,12 +25,13 @@
 enum { KERNELS_PER_STEP = 4 };
 
 static struct {
-	long ranks, gpus, steps, bytes, work_us, read_every;
+	long ranks, gpus, steps, bytes, buckets, work_us, read_every;
 	const char *straggler;
 	bool overlap, without_nccl;
 } options = {
 	.steps = 200,
 	.bytes = 4 << 20,
+	.buckets = 1,
 	.work_us = 4000,
 	.read_every = 1,
 	.straggler = "none",
@@ -48,6 +49,8 @@ static const struct option_row rows[] = {
 		OPTION_NUMBER, &options.work_us, KERNELS_PER_STEP, 10000000, "1000"},
 	{"bytes", "N", "of the all-reduce (4194304)",
 		OPTION_NUMBER, &options.bytes, 4, 256 << 20, "16384"},
+	{"buckets", "N", "all-reduces that these are cut into, of different sizes (1)",
+		OPTION_NUMBER, &options.buckets, 1, 64, NULL},
 	{"read-every", "N", "steps between reading back the sums and the next time (1)",
 		OPTION_NUMBER, &options.read_every, 1, 1000, NULL},
 	{"straggler", "SPEC", "who is late: RANK:CAUSE[:EVERY[:MS]]; cause: free, load, sync,\n"
@@ -142,6 +145,21 @@ static void launch_some(const struct rank *self, int from, int to, double ms)
 		CUDA_CHECK(launch_delay((unsigned)(ms * 1e3 / KERNELS_PER_STEP), self->compute));
 }
 
+/* Each bucket has one share more than the one before it, as layers of a network differ. */
+static void sum_buckets(const struct rank *self, cudaStream_t stream)
+{
+	size_t share = count() * 2 / (size_t)(options.buckets * (options.buckets + 1)), at = 0;
+	long i;
+
+	for (i = 1; i <= options.buckets; i++) {
+		size_t n = i < options.buckets ? share * (size_t)i : count() - at;
+
+		if (n)
+			nccl_sum(self->numbers + at, self->sum + at, n, stream);
+		at += n;
+	}
+}
+
 static void all_reduce(struct rank *self, int rank, long step)
 {
 	cudaStream_t stream = options.overlap ? self->communicate : self->compute;
@@ -149,7 +167,7 @@ static void all_reduce(struct rank *self, int rank, long step)
 
 	CUDA_CHECK(cudaEventRecord(self->began[i], stream));
 	if (self->nccl)
-		nccl_sum(self->numbers, self->sum, count(), stream);
+		sum_buckets(self, stream);
 	else
 		shared_sum(self->numbers, self->sum, count(), rank, (int)options.ranks, stream);
 	CUDA_CHECK(cudaEventRecord(self->ended[i], stream));

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""tests/e2e/ranks_scenario.py SEED FOLDER [--clean]: one simulated data-parallel job, drawn by the seed, recorded into FOLDER.
+"""tests/e2e/ranks_scenario.py SEED FOLDER [--clean] [--buckets]: one simulated data-parallel job, drawn by the seed, recorded into FOLDER.
 
 SEED decides how many ranks (2 to 16) testapps/ranks has, how many steps (20 to 30), who is late, why, how often and by how
 much, or that nobody is, whether the all-reduce overlaps, the version of NCCL's profiler interface (4 to 6, which have GPU
-times), and offset, drift and resolution of each GPU's timer. With --clean nobody is late.
+times), and offset, drift and resolution of each GPU's timer. With --clean nobody is late; with --buckets a step has several all-reduces of
+different sizes.
 
 FOLDER/trace has the traces, FOLDER/truth what really happened (tests/sim/README.md), FOLDER/planted.json what was planted, which
 is printed, too, in one line: {"seed", "ranks", "steps", "rank", "cause", "every", "ms", "overlap", "interface"}; rank is null in a
@@ -18,7 +19,7 @@ import sys
 CAUSES = ("free", "load", "sync", "cpu", "kernel")
 
 
-def draw(seed, clean):
+def draw(seed, clean, buckets):
     chance = random.Random(seed)
     ranks = chance.choice((2, 2, 3, 4, 4, 6, 8, 8, 12, 16))
     planted = {
@@ -32,10 +33,13 @@ def draw(seed, clean):
         "overlap": chance.random() < 0.2,
         "interface": chance.choice((4, 5, 6)),
         "timer_step_ns": chance.choice((32, 1000)),
+        "buckets": 1,
     }
     if clean or chance.random() < 0.1:
         # Nor beside other work, where a rank that began late stays behind for ever, and costs nobody anything.
         planted.update(rank=None, cause=None, every=None, ms=None, overlap=False)
+    if buckets:
+        planted["buckets"] = chance.choice((2, 3, 5))
     return planted
 
 
@@ -71,6 +75,7 @@ def run(planted, folder):
         f"--steps={planted['steps']}",
         "--work-us=20000",
         "--bytes=2048",
+        f"--buckets={planted['buckets']}",
     ]
     if planted["rank"] is not None:
         command.append("--straggler={rank}:{cause}:{every}:{ms}".format(**planted))
@@ -84,7 +89,7 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     seed, folder = int(sys.argv[1]), sys.argv[2]
-    planted = draw(seed, "--clean" in sys.argv[3:])
+    planted = draw(seed, "--clean" in sys.argv[3:], "--buckets" in sys.argv[3:])
     status = run(planted, folder)
     with open(f"{folder}/planted.json", "w") as file:
         json.dump(planted, file)
