@@ -151,7 +151,8 @@ void streams_wait_for_event(struct gpu_work *w, const struct record *record,
 	while (b < end && b->stream != mark->stream && !is_done(b->stream, b->upto))
 		b++;
 	if (b < end)
-		*b = (struct stream_behind){mark->stream, mark->submitted, stream->submitted};
+		*b = (struct stream_behind){mark->stream, mark->submitted, stream->submitted,
+					    stream->work};
 }
 
 void streams_forget_event(struct gpu_work *w, const struct record *record)

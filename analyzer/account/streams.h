@@ -147,6 +147,7 @@ static inline void work_go_on(struct gpu_work *w, struct gpu_stream *stream,
 
 	w->submissions[record->process]++;
 	d->handed_over++;
+	stream->work++;
 	if (unlikely(!stream_is_busy(stream)))
 		streams_begin_busy(stream, record->ns);
 	stream_hand_over(d, stream, by, record->ns, signature->host_visible);

@@ -381,6 +381,7 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 		legacy_take_turn(w, record, stream, own, signature->waited);
 	if (unlikely(!stream_is_busy(stream)))
 		streams_begin_busy(stream, record->ns);
+	stream->work += signature->is_work;
 	stream_hand_over(streams_of_device(w, record), stream, record->thread, record->ns,
 			 signature->host_visible);
 	if (unlikely(signature->does == FUNCTION_SHOWS_OTHERS))

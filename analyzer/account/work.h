@@ -26,6 +26,7 @@ struct gpu_stream;
 struct stream_behind {
 	struct gpu_stream *stream; /* NULL: none */
 	uint64_t upto, at;
+	uint64_t work; /* of the stream itself, before it waited */
 };
 
 #define STREAM_BEHIND 4
@@ -41,6 +42,7 @@ struct gpu_stream {
 	struct device_streams *beside; /* of its device */
 	uint64_t submitted, done; /* operations so far */
 	uint64_t busy_ns; /* when it was given the first of those that are outstanding */
+	uint64_t work; /* of submitted, launches and copies: no events */
 	const struct thread *by; /* the thread that handed over the last of them, and when */
 	uint64_t handed_ns;
 	/* submitted, with the last of them that the host may see something of when it is done */

@@ -103,6 +103,7 @@ struct held_up held_up_judge(const struct analysis *a)
 	    !rank_late_matters(most_exposed_ns(ranks), h.job_ns))
 		return h;
 	h.mostly = stands_out(ranks, h.rank) && rank_late_matters(usual_ns(h.rank), h.job_ns) &&
+		   rank_late_matters(h.rank->sure_ns - h.rank->longest_sure_ns, h.job_ns) &&
 		   rank_parts_habit(&ranks->parts, h.rank->index, ranks->n);
 	if (h.mostly)
 		h.by = judge_rank(h.rank);
@@ -123,6 +124,16 @@ const struct idle_sum *held_up_reason(const struct analysis *a, const struct ran
 	return most;
 }
 
+static uint64_t paid_by_all(const struct ranks *ranks)
+{
+	uint64_t ns = 0;
+	size_t i;
+
+	for (i = 0; i < ranks->n; i++)
+		ns += ranks->all[i]->paid_ns;
+	return ns;
+}
+
 /* What of the others' waits is the price of a finding: their GPUs had nothing else to do. rank NULL: of all. */
 static void held_up_price(const struct analysis *a, struct finding *finding,
 			  const struct rank *rank)
@@ -131,10 +142,11 @@ static void held_up_price(const struct analysis *a, struct finding *finding,
 	uint64_t late_ns = rank ? rank->late_ns : a->ranks.late_ns;
 
 	finding->cost.own_ns = late_ns;
-	finding->cost.gain_low_ns = rank ? min_u64(rank->held_ns, late_ns) : 0;
+	finding->cost.gain_low_ns =
+		rank ? min_u64(min_u64(rank->held_ns, late_ns), rank->sure_ns) : 0;
 	finding->cost.gain_high_ns = late_ns;
 	finding->cost.gain_known = true;
-	finding->cost.idle_gpu_ns = rank ? rank->caused_ns : a->ranks.caused_ns;
+	finding->cost.idle_gpu_ns = rank ? rank->paid_ns : paid_by_all(&a->ranks);
 	finding->cost.idle_gpu_known = true;
 	if (sum && sum->longest.thread)
 		thread_costs_add(&finding->cost.threads, sum->longest.thread, (double)late_ns,

@@ -37,6 +37,59 @@ void rank_capture_comm(struct ranks *ranks, const struct record *record)
 	rank_tell(ranks, &news.head, sizeof(news));
 }
 
+/* ---- what waits for operations ---------------------------------------------------------------- */
+
+#define STREAMS_LOOKED_AT 64
+
+/* Has work been handed to a stream of the list, behind the first `upto` operations of that one? */
+static bool any_behind(const struct gpu_stream *list, const struct gpu_stream *stream,
+		       uint64_t upto)
+{
+	unsigned int n = 0, i;
+
+	for (; list; list = list->next) {
+		if (n++ == STREAMS_LOOKED_AT)
+			return true;
+		for (i = 0; list != stream && i < STREAM_BEHIND; i++)
+			if (list->behind[i].stream == stream && list->behind[i].upto >= upto &&
+			    list->work > list->behind[i].work)
+				return true;
+	}
+	return false;
+}
+
+/*
+ * Has the host, or other work, waited for the communicator's operation before? The buckets of a backward pass are reduced
+ * in a stream of their own, beside it: until something waits for that stream, a rank's wait in one of them is no time that
+ * its own work has lost. (A stream of NCCL's waits, too, but has no work.) Where no other stream has got any, there is
+ * nothing beside it.
+ */
+static bool is_waited_for(const struct lane_comm *comm, const struct gpu_stream *stream)
+{
+	const struct device_streams *d = stream->beside;
+	bool beside = d->handed_over - comm->handed_over > stream->work - comm->work;
+
+	return !beside || stream != comm->stream || stream->done >= comm->upto ||
+	       stream->work > comm->work + 1 || any_behind(d->busy, stream, comm->upto) ||
+	       any_behind(d->busy_non_blocking, stream, comm->upto);
+}
+
+/* An operation of the communicator, right behind its launch. */
+static void take_comm(struct lane_comm *comm, const struct thread_account *c,
+		      const struct process *process, struct rank_op *op)
+{
+	const struct gpu_stream *stream = c ? c->stream : NULL;
+
+	op->continues = stream && comm->submitted_ns &&
+			!process_dormant_ns(process, comm->submitted_ns, op->submit_begin_ns) &&
+			!is_waited_for(comm, stream);
+	comm->stream = stream;
+	comm->upto = stream ? stream->submitted : 0;
+	comm->work = stream ? stream->work : 0;
+	comm->handed_over = stream ? stream->beside->handed_over : 0;
+	comm->submitted_ns = op->submit_begin_ns;
+}
+
 /* ---- submitted ------------------------------------------------------------------------------- */
 
 #define BEHIND_MOST 4 /* calls that a library may make between the launch and the record */
@@ -138,7 +191,7 @@ void rank_capture_collective(struct ranks *ranks, const struct record *record)
 	struct rank_submitted_news news = {.head = {RANK_NEWS_SUBMITTED, record->thread->process},
 					   .raw = record->raw->collective,
 					   .ns = record->ns};
-	const struct lane_comm *comm = comm_of(ranks->work, record, news.raw.comm);
+	struct lane_comm *comm = comm_of(ranks->work, record, news.raw.comm);
 	const struct thread_account *c = thread_account_of(ranks->idle->accounts, record->thread);
 	const struct completed_call *launch = launch_of(ranks, c);
 
@@ -150,6 +203,7 @@ void rank_capture_collective(struct ranks *ranks, const struct record *record)
 	}
 	if (!(news.raw.flags & SPY_COLLECTIVE_GRAPH)) {
 		news.op = op_new(ranks, record, launch, comm->device);
+		take_comm(comm, c, record->thread->process, news.op);
 		/* Taking what the lane did, calls of it were divided; none was added. */
 		rank_site_see(ranks, record, launch, &news.site);
 		find_levels(ranks, record->thread, news.levels);

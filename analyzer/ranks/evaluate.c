@@ -154,6 +154,7 @@ static void add_waited_for(struct ranks *ranks, struct rank *rank, const struct 
 struct evaluated {
 	struct rank_op *last; /* NULL: nobody */
 	uint64_t wait_ns, late_ns, held_ns;
+	double paid; /* of the wait, that part */
 	bool working;
 };
 
@@ -193,6 +194,50 @@ static uint64_t held_by(const struct rank_instance *instance, const struct rank_
 	return second_ns >= last->arrival_ns
 		       ? 0
 		       : min_u64((uint64_t)(last->arrival_ns - second_ns), late_ns);
+}
+
+/*
+ * Of the time that others waited for the last one, what is paid. Where nothing has waited for the operation before, that
+ * rank was behind already, and the others' own work went on beside the wait: then only what it has fallen back further
+ * counts. It is no less than that: it may have fallen back beside its own GPU's work, too.
+ */
+static void find_paid(struct evaluated *e)
+{
+	struct rank_member *member = e->last->member;
+	uint64_t all_ns = e->late_ns;
+
+	if (!e->last->continues)
+		member->behind_ns = 0;
+	e->late_ns -= min_u64(member->behind_ns, all_ns);
+	member->behind_ns += e->late_ns;
+	e->held_ns = min_u64(e->held_ns, e->late_ns);
+	e->paid = (double)e->late_ns / (double)all_ns;
+}
+
+/* Those behind which something waits: what is late there, certainly holds it up. */
+static void see_end_of_row(struct rank_comm *comm)
+{
+	struct rank *rank = comm->row_last;
+
+	if (!rank)
+		return;
+	rank->sure_ns += comm->row_late_ns;
+	rank->longest_sure_ns = max_u64(rank->longest_sure_ns, comm->row_late_ns);
+	comm->row_last = NULL;
+}
+
+static void see_in_row(const struct rank_instance *instance, const struct evaluated *e,
+		       uint64_t late_ns)
+{
+	if (!instance->ops->continues)
+		see_end_of_row(instance->comm);
+	instance->comm->row_last = e->last && e->working ? e->last->member->rank : NULL;
+	instance->comm->row_late_ns = late_ns;
+}
+
+void rank_evaluate_end(struct rank_comm *comm)
+{
+	see_end_of_row(comm);
 }
 
 static void add_times(const struct rank_instance *instance, const struct evaluated *e)
@@ -279,6 +324,7 @@ static void add_to_last(struct ranks *ranks, const struct rank_instance *instanc
 
 	rank->last_count++;
 	rank->caused_ns += e->wait_ns;
+	rank->paid_ns += (uint64_t)((double)e->wait_ns * e->paid);
 	rank->late_ns += e->late_ns;
 	rank->longest_late_ns = max_u64(rank->longest_late_ns, e->late_ns);
 	rank->held_ns += e->held_ns;
@@ -406,7 +452,7 @@ static void count_out(struct ranks *ranks, const struct rank_instance *instance)
 
 void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 {
-	struct evaluated e = {.last = NULL};
+	struct evaluated e = {.last = NULL, .paid = 1};
 	struct rank_step_part step = {.last = NULL};
 	const struct rank_op *op;
 
@@ -425,8 +471,11 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 	e.last = last_of(instance);
 	add_waits(ranks, instance, &e);
 	add_times(instance, &e);
-	if (e.last)
+	see_in_row(instance, &e, e.late_ns);
+	if (e.last) {
 		e.held_ns = held_by(instance, e.last, e.late_ns);
+		find_paid(&e);
+	}
 	show(ranks, instance, e.last ? e.last->member->rank : NULL);
 	if (e.last && !e.working) {
 		e.last->member->rank->start_caused_ns += e.wait_ns;

@@ -139,6 +139,7 @@ void rank_comm_close(struct ranks *ranks, struct rank_comm *comm)
 {
 	while (comm->first)
 		evaluate_block(ranks, comm, block_of(ranks, comm), true);
+	rank_evaluate_end(comm);
 }
 
 void rank_comm_free(struct ranks *ranks, struct rank_comm *comm)

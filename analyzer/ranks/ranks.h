@@ -53,10 +53,13 @@ struct rank {
 	uint64_t
 		last_count; /* operations in which it was the last one, by more than the clocks' error */
 	uint64_t caused_ns; /* others' waits for it, all of them together */
-	/* The longest of others' waits for it in each operation: so long it held the others up. The idle_sums of
+	uint64_t paid_ns; /* of caused_ns, what was no wait beside the others' own work */
+	/* The longest of others' waits for it in each operation, where it was not behind before: so long it held the others up. The idle_sums of
 	 * idle_owner_rank(index) say why: their sum is late_ns exactly. */
 	uint64_t late_ns;
 	uint64_t longest_late_ns; /* of late_ns, in one operation */
+	uint64_t sure_ns,
+		longest_sure_ns; /* the same of operations that something waited for before the next one */
 	uint64_t
 		held_ns; /* of late_ns, until the last but one came: what the job would gain, at least */
 	/* Of late_ns, what its GPU was late, not its thread (IDLE_GPU_WORK): in how many operations, and in how many of

@@ -82,6 +82,11 @@ struct lane_comm {
 		uint32_t process, comm;
 	} key;
 	uint32_t device;
+	/* Of its last operation: when it was submitted (0: there was none), its stream, and what that one had had then. */
+	uint64_t submitted_ns;
+	const struct gpu_stream *stream;
+	uint64_t upto, work;
+	uint64_t handed_over; /* to all streams of its device */
 	UT_hash_handle hh;
 };
 
@@ -165,6 +170,8 @@ struct rank_member {
 	/* The operation before, when instances are evaluated: its end on the host's clock; 0 unknown. */
 	uint64_t met_ns;
 	struct rank_lag lag;
+	uint64_t
+		behind_ns; /* so far it is behind the others since something waited for its operations: evaluate.c */
 	uint64_t sampled_end_ns; /* of its operation before, by the GPU's timer: sample.c */
 	size_t sampled_comm_1; /* its communicator in the rank's samples */
 	/* Of the block that is evaluated. */
@@ -197,6 +204,7 @@ struct rank_op {
 	bool ran; /* it is there */
 	bool by_host_times;
 	bool launched; /* the launch is known; else its times are those of the record */
+	bool continues; /* nothing has waited for the communicator's operation before it, which may be going on still */
 	bool first; /* its lane's first one or first behind a hole, or of no lane: what the thread did before is not known */
 	bool in_a_row; /* nothing else was handed over since an operation like this */
 	bool aligned;
@@ -247,6 +255,9 @@ struct rank_comm {
 	struct rank_instance *first, *last; /* the same by age */
 	size_t n_open, n_ready, n_ops;
 	uint64_t n_disagreements, n_odd;
+	struct rank *
+		row_last; /* of the operation that was evaluated last: who was last, and by how much; NULL: nobody */
+	uint64_t row_late_ns;
 	UT_hash_handle hh;
 };
 
@@ -416,6 +427,7 @@ bool rank_func_is_symmetric(uint8_t func);
 /* ---- evaluate.c ------------------------------------------------------------------------------ */
 
 void rank_evaluate(struct ranks *ranks, struct rank_instance *instance);
+void rank_evaluate_end(struct rank_comm *comm); /* there are no more of it */
 struct rank_group_sum *rank_group_get(struct ranks *ranks, const struct rank_instance *instance);
 
 /* ---- order.c --------------------------------------------------------------------------------- */
