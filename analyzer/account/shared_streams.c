@@ -18,11 +18,8 @@ void stream_changes_hands(struct gpu_stream *stream, const struct thread *by, ui
 		LL_PREPEND(stream->beside->shared, s);
 		s->turns[s->n_turns++] = (struct stream_turn){.by = stream->by};
 	}
-	s->turns[s->n_turns++ % STREAM_TURNS] =
-		(struct stream_turn){.by = by,
-				     .from = stream->submitted,
-				     .ns = ns,
-				     .before_ns = stream->handed_ns};
+	s->turns[s->n_turns++ % STREAM_TURNS] = (struct stream_turn){
+		.by = by, .from = stream->submitted, .ns = ns, .before_ns = stream->handed_ns};
 }
 
 uint64_t stream_submitted_before(const struct gpu_stream *stream, uint64_t ns)

@@ -69,8 +69,8 @@ void busy_see_look(struct host_thread *h, const struct phase *phase, const struc
 	uint64_t window_ns = timeline_span_ns(&record->stream->trace->timeline, raw->window);
 	uint64_t begin_ns = max_u64(record->ns - min_u64(window_ns, record->ns), phase->begin_ns);
 	uint64_t end_ns = min_u64(record->ns, phase->end_ns);
-	uint64_t unknown_ns = raw->unknown == UINT16_MAX ? window_ns
-							 : (uint64_t)raw->unknown * SPY_UNKNOWN_UNIT;
+	uint64_t unknown_ns =
+		raw->unknown == UINT16_MAX ? window_ns : (uint64_t)raw->unknown * SPY_UNKNOWN_UNIT;
 	uint64_t lacked_ns = add_capped(raw->not_running_ns, unknown_ns);
 
 	h->looked_ns = record->ns;

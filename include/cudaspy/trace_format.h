@@ -513,8 +513,10 @@ struct spy_rec_held {
 struct spy_rec_sched {
 	uint64_t time;
 	uint16_t event;
-	uint16_t unknown; /* not_running_ns may be so much more, in SPY_UNKNOWN_UNIT; UINT16_MAX: or more */
-	uint32_t process_ran; /* all threads of the process on CPUs, in SPY_RAN_UNIT, modulo 2^32; 0: not looked at */
+	uint16_t
+		unknown; /* not_running_ns may be so much more, in SPY_UNKNOWN_UNIT; UINT16_MAX: or more */
+	uint32_t
+		process_ran; /* all threads of the process on CPUs, in SPY_RAN_UNIT, modulo 2^32; 0: not looked at */
 	uint64_t window; /* cycles since the last look, or since the thread's first call */
 	uint64_t not_running_ns; /* ready to run, but on no CPU */
 	uint64_t running_ns; /* on a CPU */
@@ -797,7 +799,8 @@ struct spy_rec_collective {
 	uint8_t func; /* enum spy_nccl_func */
 	uint8_t flags; /* enum spy_collective_flag, or-ed */
 	uint32_t comm; /* number of SPY_EV_NCCL_COMM */
-	uint64_t seq; /* NCCL's, of this function in this communicator; of a send or receive its number from 1 on
+	uint64_t
+		seq; /* NCCL's, of this function in this communicator; of a send or receive its number from 1 on
 		       * among those to or from that peer, recorded or not; 0 unknown (traces of before 2026-11) */
 	uint64_t count; /* elements */
 	uint32_t id; /* of SPY_EV_COLLECTIVE_RAN; unique among the process's last ones */

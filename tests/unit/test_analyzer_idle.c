@@ -140,7 +140,8 @@ static uint64_t proven(struct story *s, const char *call_of_wait, const char *ac
 	for (i = 0; i < STEPS; i++) {
 		launch(s, 0, 4000);
 		if (account)
-			fprintf(s->log, "%lluns %s\n", (unsigned long long)s->ns + MS + 1000, account);
+			fprintf(s->log, "%lluns %s\n", (unsigned long long)s->ns + MS + 1000,
+				account);
 		call(s, 1000, MS, "%s", call_of_wait);
 		sleeps(s);
 	}
@@ -164,10 +165,11 @@ static void test_worked(void **state)
 			STEPS * 8 * MS / 10, STEPS * 9 * MS / 10);
 	assert_in_range(proven(s, wait, "sched window=1ms running=10us not_running=300us", NULL),
 			STEPS * 5 * MS / 10, STEPS * 6 * MS / 10);
-	assert_in_range(proven(s, wait, "sched window=1ms running=600us not_running=0 unknown=300us",
-			       NULL),
-			STEPS * 5 * MS / 10, STEPS * 6 * MS / 10);
-	assert_int_equal(proven(s, wait, "sched window=1ms running=10us not_running=950us", NULL), 0);
+	assert_in_range(
+		proven(s, wait, "sched window=1ms running=600us not_running=0 unknown=300us", NULL),
+		STEPS * 5 * MS / 10, STEPS * 6 * MS / 10);
+	assert_int_equal(proven(s, wait, "sched window=1ms running=10us not_running=950us", NULL),
+			 0);
 	/* Another thread may have held what this one waited for; not while it was in no call. */
 	assert_in_range(proven(s, wait, "sched window=1ms running=10us not_running=0",
 			       "sched window=1ms running=10us not_running=300us"),
@@ -176,9 +178,10 @@ static void test_worked(void **state)
 			       "gap window=2ms running=10us not_running=2ms"),
 			STEPS * 7 * MS / 10, STEPS * 8 * MS / 10);
 	/* The call does other things, too. */
-	assert_int_equal(proven(s, "memory cudaFree op=free kind=device bytes=9 address=0x9 caller=0x20",
-				"sched window=1ms running=10us not_running=0", NULL),
-			 0);
+	assert_int_equal(
+		proven(s, "memory cudaFree op=free kind=device bytes=9 address=0x9 caller=0x20",
+		       "sched window=1ms running=10us not_running=0", NULL),
+		0);
 }
 
 static void test_on_a_cpu(void **state)

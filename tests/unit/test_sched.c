@@ -215,7 +215,8 @@ static void test_seldom(void **state)
 	spy_sched_look(&thread, now);
 	assert_int_equal(looks, 1);
 	assert_int_equal(last()->not_running_ns, 0);
-	assert_int_equal(last()->unknown, (NS_OF_MS + SPY_UNKNOWN_UNIT - 1) / SPY_UNKNOWN_UNIT); /* it may have had no CPU */
+	assert_int_equal(last()->unknown, (NS_OF_MS + SPY_UNKNOWN_UNIT - 1) /
+						  SPY_UNKNOWN_UNIT); /* it may have had no CPU */
 	assert_int_equal(last()->running_ns, 15 * NS_OF_MS);
 	pass(16, 2, 0, 13); /* it waited for locks */
 	spy_sched_look(&thread, now);
@@ -239,8 +240,7 @@ static void test_seldom(void **state)
 	assert_false(thread.crowded);
 	/* Of that millisecond it knows not when it was: in proportion to the idle time (1 before, 3 in this window). */
 	assert_int_equal(last()->not_running_ns, NS_OF_MS * 3 / 4);
-	assert_int_equal(last()->unknown,
-			 (NS_OF_MS / 4 + SPY_UNKNOWN_UNIT - 1) / SPY_UNKNOWN_UNIT);
+	assert_int_equal(last()->unknown, (NS_OF_MS / 4 + SPY_UNKNOWN_UNIT - 1) / SPY_UNKNOWN_UNIT);
 	pass(100, 98, 2, 0); /* a fiftieth is */
 	spy_sched_look(&thread, now);
 	assert_int_equal(looks, 5);

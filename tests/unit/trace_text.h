@@ -592,16 +592,15 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 	struct spy_rec_count count = {.head = head,
 				      .tid = (uint32_t)tt_value(s, l, "tid", 0),
 				      .count = tt_value(s, l, "count", 0)};
-	struct spy_rec_sched sched = {.time = time,
-				      .event = event,
-				      .unknown = (uint16_t)((tt_value(s, l, "unknown", 0) +
-							     SPY_UNKNOWN_UNIT - 1) /
-							    SPY_UNKNOWN_UNIT),
-				      .process_ran = (uint32_t)(tt_value(s, l, "process_ran", 0) /
-								SPY_RAN_UNIT),
-				      .window = tt_value(s, l, "window", 0),
-				      .not_running_ns = tt_value(s, l, "not_running", 0),
-				      .running_ns = tt_value(s, l, "running", 0)};
+	struct spy_rec_sched sched = {
+		.time = time,
+		.event = event,
+		.unknown = (uint16_t)((tt_value(s, l, "unknown", 0) + SPY_UNKNOWN_UNIT - 1) /
+				      SPY_UNKNOWN_UNIT),
+		.process_ran = (uint32_t)(tt_value(s, l, "process_ran", 0) / SPY_RAN_UNIT),
+		.window = tt_value(s, l, "window", 0),
+		.not_running_ns = tt_value(s, l, "not_running", 0),
+		.running_ns = tt_value(s, l, "running", 0)};
 	struct spy_rec_stranger stranger = {.head = head, .tid = thread.tid};
 
 	if (event == SPY_EV_THREAD) {
