@@ -3,7 +3,9 @@
 
 The job recorded in FOLDER/trace (ranks_scenario.py), and the same recording with some of one rank's records left out
 (cut_trace.py): as by a cost window, a dormant time, losses, the end of that rank. What is missing is unknown: no report
-on a cut recording has a finding that the whole one has not. Prints how many reports were compared, and what is wrong."""
+on a cut recording has a finding that the whole one has not. Nor do ranks disagree in the same job recorded once more with
+cost windows or in a window (FOLDER/again.NAME); who is late there is another matter, for it runs beside other load. Prints how many reports were compared, and what is wrong."""
+import glob
 import json
 import os
 import random
@@ -38,6 +40,18 @@ def cut(traces, victims, target, kind, chance):
         subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
 
 
+def show_new(said, known, planted, where):
+    """Those that the whole recording has not. -> how many"""
+    wrong = 0
+    for finding in said:
+        # What was planted is true, also where the whole recording has it just below a threshold.
+        true = planted is not None and finding["what"].startswith(f"rank {planted} ")
+        if finding["severity"] != "minor" and finding["id"] not in known and not true:
+            print(f"{where}: {finding['id']}: {finding['what'][:300]}")
+            wrong += 1
+    return wrong
+
+
 def main():
     folder, seed = sys.argv[1], int(sys.argv[2])
     chance = random.Random(seed)
@@ -51,13 +65,12 @@ def main():
         # Cost windows come to all ranks at one time, but leave out other operations in each.
         victims = ranks if kind == "counting" else [chance.choice(ranks)]
         cut(traces, victims, f"{folder}/cut", kind, chance)
-        for finding in findings(f"{folder}/cut"):
-            # What was planted is true, also where the whole recording has it just below a threshold.
-            true = planted is not None and finding["what"].startswith(f"rank {planted} ")
-            if finding["severity"] != "minor" and finding["id"] not in whole and not true:
-                print(f"seed {seed}, {kind}: {finding['id']}: {finding['what'][:300]}")
-                wrong += 1
-    print(f"seed {seed}: {len(KINDS)} compared, {wrong} wrong")
+        wrong += show_new(findings(f"{folder}/cut"), whole, planted, f"seed {seed}, {kind}")
+    again = sorted(glob.glob(f"{folder}/again.*"))
+    for other in again:
+        said = [finding for finding in findings(f"{other}/trace") if finding["id"] == "collective-order"]
+        wrong += show_new(said, whole, planted, f"seed {seed}, {os.path.basename(other)}")
+    print(f"seed {seed}: {len(KINDS) + len(again)} compared, {wrong} wrong")
     return wrong > 0
 
 
