@@ -53,7 +53,7 @@ taskset -c "$(taskset -cp $$ | sed 's/.*[ ,-]//')" timeout 60 bash -c '
 "$tool" report --fail-on=problem --format=json "$(the_trace)" >report.json || fail "other processes fail the gate: $(cat report.json)"
 jq -e '[.findings[] | select(.id == "oversubscribed-host")] == [] or
 	(.findings[] | select(.id == "oversubscribed-host") | .severity == "note" and
-	(.what | test("may use 1 CPU, .* other processes on the host had the CPUs")) and
+	(.what | test("may use 1 CPU, .* other programs on the host had the CPUs")) and
 	(.fix | test("[Ff]ewer threads") | not))' report.json >/dev/null ||
 	fail "the report says $(jq -c '.waits, .findings' report.json)"
 
