@@ -35,9 +35,8 @@ static bool same_function(const struct finding *x, const struct finding *y)
 /* Has the first one the cost of the second in its own? */
 static bool has_cost_of(const struct finding *f, const struct finding *part)
 {
-	if (!same_process(f, part) || !same_function(f, part) || finding_minor(f))
-		return false;
-	return is(part, "lock-starvation") && (f->site || is_stall(f));
+	return is(part, "lock-starvation") && (f->site || is_stall(f)) && same_process(f, part) &&
+	       same_function(f, part);
 }
 
 static bool is_of_memory(const struct finding *f)
@@ -72,45 +71,61 @@ static void name(struct finding *f, const struct finding *other, const char *wor
 			       finding_where(other, texts) ?: other->place.function);
 }
 
-/* The costliest one that is its pair. */
-static const struct finding *pair_of(const struct finding *findings, size_t n,
-				     const struct finding *f)
+/* Those that others may be part of, in their order: a few of what may be tens of thousands. */
+struct main_findings {
+	const struct finding *all[256];
+	size_t n;
+};
+
+static void find_main(struct main_findings *most, const struct finding *findings, size_t n)
 {
-	const struct finding *most = NULL;
 	size_t i;
 
-	for (i = 0; i < n; i++)
-		if (is_pair(&findings[i], f) && !finding_minor(&findings[i]) &&
-		    (!most || cost_ns(&findings[i].cost) > cost_ns(&most->cost)))
-			most = &findings[i];
-	return most;
+	most->n = 0;
+	for (i = 0; i < n && most->n < ARRAY_SIZE(most->all); i++)
+		if (!finding_minor(&findings[i]))
+			most->all[most->n++] = &findings[i];
 }
 
-static const struct finding *whole_of(const struct finding *findings, size_t n,
-				      const struct finding *f)
+/* The costliest one that is its pair. */
+static const struct finding *pair_of(const struct main_findings *most, const struct finding *f)
+{
+	const struct finding *costliest = NULL;
+	size_t i;
+
+	for (i = 0; i < most->n; i++)
+		if (is_pair(most->all[i], f) &&
+		    (!costliest || cost_ns(&most->all[i]->cost) > cost_ns(&costliest->cost)))
+			costliest = most->all[i];
+	return costliest;
+}
+
+static const struct finding *whole_of(const struct main_findings *most, const struct finding *f)
 {
 	size_t i;
 
-	for (i = 0; i < n; i++)
-		if (&findings[i] != f && has_cost_of(&findings[i], f))
-			return &findings[i];
+	for (i = 0; i < most->n; i++)
+		if (most->all[i] != f && has_cost_of(most->all[i], f))
+			return most->all[i];
 	return NULL;
 }
 
 void findings_name_causes(struct finding *findings, size_t n, struct arena *texts)
 {
+	struct main_findings most;
 	size_t i;
 
+	find_main(&most, findings, n);
 	for (i = 0; i < n; i++) {
 		struct finding *f = &findings[i];
-		const struct finding *whole = whole_of(findings, n, f), *pair;
+		const struct finding *whole = whole_of(&most, f), *pair;
 
 		if (whole) {
 			name(f, whole, "these waits are in the cost of", texts);
 			f->remarks.counted = finding_problem(whole);
 			continue;
 		}
-		pair = finding_minor(f) ? NULL : pair_of(findings, n, f);
+		pair = finding_minor(f) ? NULL : pair_of(&most, f);
 		if (pair)
 			name(f, pair, "one mistake with", texts);
 	}
