@@ -25,7 +25,7 @@ void work_release(struct gpu_work *w)
 	size_t i;
 
 	streams_release(w);
-	for (i = 0; i < WORK_DEVICES * w->n_processes; i++)
+	for (i = 0; w->devices && i < w->n_devices * w->n_processes; i++)
 		stream_sharing_free(w->devices[i].shared);
 	free(w->devices);
 	free(w->legacy);
