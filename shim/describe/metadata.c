@@ -121,8 +121,8 @@ static unsigned int quota_of(const char *cgroup)
 	unsigned long quota, period;
 	char path[512], text[64], *end;
 
-	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", cgroup);
-	if (!read_file(path, text, sizeof(text)))
+	if (snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", cgroup) >= (int)sizeof(path) ||
+	    !read_file(path, text, sizeof(text)))
 		return 0;
 	quota = strtoul(text, &end, 10); /* or "max" */
 	period = strtoul(end, NULL, 10);
