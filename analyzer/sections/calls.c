@@ -213,12 +213,14 @@ static void add_devices(struct report *report, const struct analysis *a)
 struct counted_row {
 	const char *function;
 	uint64_t count;
+	uint64_t recorded; /* those that have records: they took long, or waited */
 };
 
 /* clang-format off */
 static const struct column counted_columns[] = {
 	COLUMN(struct counted_row, function, "function", UNIT_TEXT),
 	COLUMN(struct counted_row, count, "calls", UNIT_COUNT),
+	COLUMN(struct counted_row, recorded, "recorded", UNIT_COUNT),
 };
 /* clang-format on */
 
@@ -250,7 +252,7 @@ static void add_counted(struct report *report, const struct analysis *a)
 		if (a->stats.counted[i])
 			rows[n++] = (struct counted_row){
 				report_text(report, "%s", a->set->functions.all[i].name),
-				a->stats.counted[i]};
+				a->stats.counted[i], a->stats.direct[i].count};
 	qsort(rows, n, sizeof(*rows), by_count);
 	report_add(report, &counted_kind, rows, n);
 }

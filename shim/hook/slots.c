@@ -250,11 +250,56 @@ uint16_t spy_slots_number(struct spy_slot *slot)
 	return counter;
 }
 
+/*
+ * How long the timed calls of each counted function were: each long one adds LONG_STEP, each short one takes one off, so that
+ * one in five is enough, and the first call of a program, which starts CUDA up, is not.
+ */
+#define LONG_STEP 4
+#define LONG_ENOUGH 12
+#define LONG_NEVER UINT8_MAX
+#define LONG_US 2 /* recording a call costs a tenth of that at most (docs/PERFORMANCE.md) */
+
+static uint64_t worth_a_record = UINT64_MAX; /* cycles */
+static uint8_t long_calls[SPY_FN_COUNT];
+
+void spy_slots_begin(uint64_t frequency)
+{
+	worth_a_record = frequency / (1000000 / LONG_US);
+}
+
+static void record_counted(uint16_t fn)
+{
+	for (size_t i = fn * 3; i < fn * 3 + 3u; i++)
+		if (spy_slots_exist(i) && spy_slot_record(&spy_slots[i]) == SPY_COUNTED) {
+			__atomic_store_n(&spy_slots[i].sampled, SPY_SAMPLED_ALL, __ATOMIC_RELAXED);
+			__atomic_store_n(&spy_slots[i].record, SPY_TRACED, __ATOMIC_RELAXED);
+		}
+}
+
 void spy_slots_count(uint16_t fn)
 {
+	long_calls[fn] = LONG_NEVER;
 	for (size_t i = fn * 3; i < fn * 3 + 3u; i++)
 		if (spy_slots_exist(i) && spy_slots[i].record == SPY_TRACED)
 			spy_slots[i].record = SPY_COUNTED;
+}
+
+/* Threads may do so at once: a step may be lost, and all write the same in the end. */
+bool spy_slots_timed(struct spy_slot *slot, uint64_t cycles)
+{
+	uint8_t score = __atomic_load_n(&long_calls[slot->fn], __ATOMIC_RELAXED);
+	bool is_long = cycles >= worth_a_record;
+
+	if (score == LONG_NEVER)
+		return false;
+	if (is_long)
+		score += LONG_STEP;
+	else if (score)
+		score--;
+	__atomic_store_n(&long_calls[slot->fn], score, __ATOMIC_RELAXED);
+	if (score >= LONG_ENOUGH)
+		record_counted(slot->fn);
+	return is_long;
 }
 
 void spy_slots_prepare(struct spy_slot *slot)

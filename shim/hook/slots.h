@@ -77,6 +77,16 @@ void spy_slots_disable(void);
 void spy_slots_count(uint16_t fn);
 void spy_slots_trace(uint16_t fn);
 
+/*
+ * Of a counted function's calls some are timed (call.c). Where most of these take longer than recording them costs, all of its
+ * calls are recorded from now on: a getter that enters the kernel, or waits for a lock that no probe sees. Not those that the
+ * user has counted. cycles: how long the call took. True: it is worth a record.
+ */
+bool spy_slots_timed(struct spy_slot *slot, uint64_t cycles);
+
+/* Of the process, once it records. */
+void spy_slots_begin(uint64_t frequency);
+
 /* A counter for a row that is nested for the first time, and then only counted (count_when_nested).
  * SPY_COUNTER_NONE: there is none left. Takes no lock. */
 uint16_t spy_slots_number(struct spy_slot *slot);

@@ -180,11 +180,28 @@ static inline void clear_details(struct spy_frame *frame)
 }
 
 static inline void count_call(struct spy_thread *thread, struct spy_frame *frame, uint16_t fn,
-			      uint8_t depth, uint16_t counter)
+			      uint8_t depth, uint16_t counter, uint64_t start)
 {
 	frame->kind = SPY_FRAME_COUNTED;
+	frame->start = start;
 	spy_count(&thread->page->counts[counter]);
 	show_call(thread, frame, fn, depth, 0);
+}
+
+/*
+ * Some calls of each counted function are timed, to see whether they are as short as they are believed to be: the first few of
+ * each TIMED_AMONG that a thread makes. Questions are not (probe/query.h), nor calls inside one that is timed. 0: not this one.
+ */
+#define TIMED 4
+#define TIMED_AMONG 64
+
+static inline uint64_t start_of_counted(const struct spy_thread *thread,
+					const struct spy_slot *slot, uint8_t depth)
+{
+	if (depth || slot->inspector ||
+	    thread->page->counts[spy_slot_counter(slot)] % TIMED_AMONG >= TIMED)
+		return 0;
+	return spy_clock();
 }
 
 static inline void begin_counted(struct spy_thread *thread, struct spy_frame *frame,
@@ -195,7 +212,8 @@ static inline void begin_counted(struct spy_thread *thread, struct spy_frame *fr
 		thread->detail_level = SPY_DETAIL_COUNT;
 	if (slot->inspector)
 		inspect_before(frame, slot, frame->inspected);
-	count_call(thread, frame, slot->fn, depth, spy_slot_counter(slot));
+	count_call(thread, frame, slot->fn, depth, spy_slot_counter(slot),
+		   start_of_counted(thread, slot, depth));
 }
 
 /* A call of the driver's inside one that is timed and has its arguments recorded, or one whose
@@ -258,7 +276,7 @@ __attribute__((noinline)) static void begin_inner(struct spy_thread *thread,
 	counter = nested_counter(frame, slot, call);
 	if (counter != SPY_COUNTER_NONE) {
 		frame->details.event = SPY_EV_NESTED;
-		count_call(thread, frame, slot->fn, depth, counter);
+		count_call(thread, frame, slot->fn, depth, counter, 0);
 	} else {
 		begin_timed(thread, frame, slot->fn, depth, call);
 	}
@@ -307,9 +325,9 @@ static inline void show_dormant(struct spy_thread *thread, const struct spy_fram
  * the board. */
 static inline void count_outer(struct spy_thread *thread, const struct spy_slot *slot)
 {
-	if (likely(slot->record == SPY_TRACED))
+	if (likely(spy_slot_record(slot) == SPY_TRACED))
 		thread->counts.calls[slot->fn]++;
-	else if (slot->record != SPY_TRANSPARENT)
+	else if (spy_slot_record(slot) != SPY_TRANSPARENT)
 		spy_count(&thread->page->counts[spy_slot_counter(slot)]);
 }
 
@@ -484,7 +502,7 @@ __attribute__((noinline)) static void *enter_recorded(struct spy_frame *frame,
 	}
 	if (unlikely(!spy_thread_try_work(thread, frame)))
 		return real;
-	if (slot->record != SPY_TRACED)
+	if (spy_slot_record(slot) != SPY_TRACED)
 		begin_counted(thread, frame, slot, depth);
 	else if (likely(!depth))
 		begin_outer(thread, frame, slot);
@@ -498,7 +516,7 @@ __attribute__((noinline)) static void *enter_recorded(struct spy_frame *frame,
 __attribute__((noinline)) static void *pass_by(struct spy_frame *frame, struct spy_slot *slot,
 					       void *real)
 {
-	if (slot->record != SPY_TRANSPARENT)
+	if (spy_slot_record(slot) != SPY_TRANSPARENT)
 		return enter_dormant(frame, slot, true)
 			       ? enter_recorded(frame, slot, spy_self, real)
 			       : real;
@@ -522,7 +540,7 @@ static inline __attribute__((always_inline)) void *enter(struct spy_frame *frame
 #endif
 
 	/* A transparent one; or recording is dormant. */
-	if (unlikely(slot->record < spy_window_recorded_from())) {
+	if (unlikely(spy_slot_record(slot) < spy_window_recorded_from())) {
 		begin_frame(frame, slot, thread);
 		if (likely(pass_dormant(thread, frame, slot)))
 			return real;
@@ -645,23 +663,23 @@ static inline void append_record(struct spy_thread *thread, const struct spy_fra
 	spy_count(&thread->page->calls);
 }
 
-/* A counted call is worth a record if a probe saw it waiting, or if it is one that else would be
- * timed and it failed. */
+/* A counted call is worth a record if a probe saw it waiting, or if it is one that else would be timed and it failed. Or if it
+ * was timed, and took long. */
 static inline bool is_worth_a_record(const struct spy_thread *thread, const struct spy_frame *frame)
 {
 	return thread->calls[frame->depth].start ||
 	       (frame->details.event == SPY_EV_NESTED && (uint32_t)frame->result);
 }
 
-/* It lasted at least since it waited. */
+/* One that was not timed lasted at least since it waited. */
 __attribute__((noinline)) static void write_counted(struct spy_thread *thread,
-						    struct spy_frame *frame)
+						    struct spy_frame *frame, uint64_t now)
 {
-	uint64_t now = spy_clock();
 	uint64_t *counter = &thread->page->counts[spy_slot_counter(frame->slot)];
-	uint64_t start = thread->calls[frame->depth].start;
+	uint64_t waited = thread->calls[frame->depth].start;
 
-	frame->start = start ? start : now;
+	if (!frame->start)
+		frame->start = waited ? waited : now;
 	frame->details.event = frame->depth ? SPY_EV_NESTED : SPY_EV_CALL;
 	frame->details.flags = 0;
 	if (*counter)
@@ -742,11 +760,17 @@ __attribute__((noinline)) static void leave_inner(struct spy_thread *thread,
 static inline void leave_counted(struct spy_thread *thread, struct spy_frame *frame)
 {
 	uint8_t depth = frame->depth;
+	uint64_t now = 0;
+	bool is_long = false;
 
 	if (unlikely(!spy_thread_try_work(thread, frame)))
 		return;
-	if (unlikely(is_worth_a_record(thread, frame)))
-		write_counted(thread, frame);
+	if (unlikely(frame->start)) {
+		now = spy_clock();
+		is_long = spy_slots_timed(frame->slot, now - frame->start);
+	}
+	if (unlikely(is_long || is_worth_a_record(thread, frame)))
+		write_counted(thread, frame, now ? now : spy_clock());
 	thread->depth = depth;
 	show_outer(thread, depth);
 	if (frame->slot->inspector)

@@ -193,6 +193,7 @@ static int begin_files(void)
 	spy_probing = !spy_options.noprobes;
 	spy_sched_begin(spy_session->frequency);
 	spy_stack_begin(spy_session->frequency);
+	spy_slots_begin(spy_session->frequency);
 	spy_outside_begin(spy_session->frequency);
 	spy_waiters_begin(spy_session->frequency, spy_options.all_locks);
 	make_uuid(spy_session->uuid);

@@ -68,3 +68,19 @@ found ignore-error ignored-error '.count == 1 and (.what | test("1 call returned
 silent give-up
 found break-capture capture-break '.function == "cudaStreamSynchronize" and (.what | test("cudaErrorStreamCaptureUnsupported"))'
 silent capture
+
+# A getter that takes long is recorded from its first timed calls on, and has its price; one that does not is counted.
+# asked COST CONDITION: what the report says of it.
+asked() {
+	printf 'cost cuMemGetInfo %s\n' "$1" >script
+	play ask-memory
+	jq -e '([.calls[] | select(.function == "cudaMemGetInfo").count] | add // 0) as $recorded |
+		([.counted[] | select(.function == "cudaMemGetInfo").count] | add // 0) as $counted |
+		[.findings[] | select(.function == "cudaMemGetInfo")] as $findings |
+		$recorded + $counted == 40 and ('"$2"')' report.json >/dev/null ||
+		fail "a getter of $1 us: not $2: $(jq -c '[.calls, .counted, .findings]' report.json)"
+}
+asked 3000 '$recorded == 40 and ($findings | length == 1) and ($findings[0] | .id == "starved-by-calls" and .caller == "ask_memory" and
+	.cost_ns > 39 * 3e6)'
+CUDASPY_COUNT=cudaMemGetInfo asked 3000 '$recorded < 5 and $findings == []'
+asked 0.1 '$recorded < 5 and $findings == []'

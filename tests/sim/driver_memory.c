@@ -208,6 +208,7 @@ static int mem_info(size_t *available, size_t *total)
 
 	if (rc)
 		return rc;
+	sim_host_work(FN_cuMemGetInfo_v2, 7000); /* docs/CUDA_FACTS.md: getters */
 	if (total)
 		*total = sim_script.memory_bytes;
 	if (available)

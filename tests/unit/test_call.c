@@ -33,7 +33,8 @@ static struct spy_slot_page page;
 static uint8_t packet[SPY_PACKET_BYTES] __attribute__((aligned(4096)));
 static struct spy_details found; /* what the inspector finds out */
 static int n_before, n_after, n_waiters, n_sched, n_stacks, n_ready, n_resolved, n_lost;
-static uint64_t sched_at;
+static int n_timed;
+static uint64_t sched_at, timed_cycles;
 
 uint64_t spy_clock_monotonic(void)
 {
@@ -134,6 +135,14 @@ uint16_t spy_slots_number(struct spy_slot *slot)
 	return slot->counter = 9;
 }
 
+bool spy_slots_timed(struct spy_slot *slot, uint64_t cycles)
+{
+	assert_int_equal(slot->record, SPY_COUNTED);
+	timed_cycles = cycles;
+	n_timed++;
+	return cycles >= 50;
+}
+
 void spy_stack_look(struct spy_thread *of, const struct spy_frame *frame, uint64_t at)
 {
 	assert_ptr_equal(of, &thread);
@@ -190,6 +199,7 @@ static int begin(void **state)
 	thread.head = packet + sizeof(struct spy_packet);
 	spy_thread_use_room(&thread, packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM);
 	spy_self = ready = &thread;
+	n_timed = 0;
 	spy_closer_look = spy_long_call = thread.look_at = UINT64_MAX;
 	now = 1000;
 	spy_recorded_from = SPY_RECORDED;
@@ -558,6 +568,49 @@ static void test_counted(void **state)
 	no_record();
 	assert_int_equal(page.counts[3], 1); /* it has a record instead */
 	assert_int_equal(page.calls, 1);
+}
+
+/* The first four of each 64 calls are timed, unless they are questions or inside another call. A long one gets a record. */
+static void test_counted_timed(void **state)
+{
+	const struct spy_rec_call *call;
+
+	(void)state;
+	spy_slots[0].record = spy_slots[1].record = SPY_COUNTED;
+	spy_slots[0].counter = spy_slots[1].counter = 3;
+	for (int i = 0; i < 128; i++) {
+		enter(OUTER, 0);
+		leave(OUTER, 49, 0);
+	}
+	no_record();
+	assert_int_equal(n_timed, 8);
+	assert_int_equal(timed_cycles, 49);
+	enter(OUTER, 0);
+	leave(OUTER, 50, 0);
+	call = record(sizeof(*call));
+	expect_head(&call->head, SPY_EV_CALL, FN, 50, 0, 0);
+	assert_int_equal(page.counts[3], 128);
+	assert_int_equal(page.calls, 1);
+	enter(OUTER, 0);
+	thread.calls[0].start = now + 10; /* a probe saw it wait as well: it began before that */
+	leave(OUTER, 60, 0);
+	call = record(sizeof(*call));
+	expect_head(&call->head, SPY_EV_CALL, FN, 60, 0, 0);
+	assert_int_equal(n_timed, 10);
+	spy_slots[0].inspector = STATELESS;
+	enter(OUTER, 0);
+	leave(OUTER, 1000, 0);
+	spy_slots[0].inspector = 0;
+	enter(OUTER, 0);
+	enter(INNER, 1);
+	leave(INNER, 1000, 0);
+	page.counts[3] = 60;
+	leave(OUTER, 1, 0);
+	enter(OUTER, 0);
+	leave(OUTER, 1000, 0);
+	assert_int_equal(n_timed, 11);
+	record(sizeof(*call)); /* around the inner one */
+	no_record();
 }
 
 /* A driver's call inside one that is timed, with its arguments recorded, is only counted. */
@@ -1100,6 +1153,7 @@ int main(void)
 		TEST(test_too_deep),
 		TEST(test_left),
 		TEST(test_counted),
+		TEST(test_counted_timed),
 		TEST(test_count_when_nested),
 		TEST(test_interrupted),
 		TEST(test_no_room),

@@ -280,6 +280,18 @@ static void capture(void)
 	OK(cudaGraphDestroy(graph));
 }
 
+/* A getter that is believed to be short. */
+static void ask_memory(void)
+{
+	size_t free, total;
+
+	for (int i = 0; i < FEW; i++) {
+		OK(cudaMemGetInfo(&free, &total));
+		work();
+		OK(cudaStreamSynchronize(stream));
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*play)(void);
@@ -295,7 +307,7 @@ static const struct {
 	{"fill-queue", fill_queue},     {"load-late", load_late},
 	{"load-idle", load_idle},       {"ignore-error", ignore_error},
 	{"give-up", give_up},           {"break-capture", break_capture},
-	{"capture", capture},
+	{"capture", capture},           {"ask-memory", ask_memory},
 };
 
 static void play(const char *name)

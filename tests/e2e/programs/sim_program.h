@@ -38,6 +38,7 @@ struct copy_box {
 int cudaSetDevice(int device);
 int cudaMalloc(void **address, size_t bytes);
 int cudaFree(void *address);
+int cudaMemGetInfo(size_t *free, size_t *total);
 int cudaMallocHost(void **address, size_t bytes);
 int cudaFreeHost(void *address);
 int cudaMallocManaged(void **address, size_t bytes, unsigned int flags);
