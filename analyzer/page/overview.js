@@ -26,7 +26,17 @@ function verdict({summary = {}, waits = {}, findings = []}) {
 	const [worst] = findings.filter((one) => one.severity === 'problem');
 	const lost = waits.lost_ns > 0 ? `Threads spent ${duration(waits.total_ns)} inside CUDA calls; ${duration(waits.lost_ns)} of it (${percent(waits.lost_ns, waits.total_ns)}) was spent waiting for something that the calls did not need. ` : '';
 	const problems = summary.problems ?? findings.filter((one) => one.severity === 'problem').length;
-	return el('p', {class: 'verdict'}, lost, problems ? `${plural(problems, 'problem')} found; the first ${worst?.cost_ns === null || worst?.cost_ns === undefined ? '' : `costs ${duration(worst.cost_ns)}: `}${worst?.title}.` : 'No sure problem was found.');
+	return el('p', {class: 'verdict'}, lost, problems ? `${plural(problems, 'problem')} found; the first ${worst?.cost_ns === null || worst?.cost_ns === undefined ? '' : `costs ${duration(worst.cost_ns)}: `}${worst?.title}.` : summary.found ? `Found ${summary.found}.` : 'No sure problem was found.');
+}
+
+/* What the text begins with, where there is something to say: how far the rest of the page can be trusted. */
+const CAVEATS = [['recorded', 'Recorded'], ['failures', 'Failed'], ['ended', 'Ended'], ['several_runs', 'Note'], ['unread', 'Files']];
+
+function caveats(summary, losses) {
+	const said = CAVEATS.filter(([key]) => summary[key]).map(([key, term]) => [`${term}: ${summary[key]}`, key === 'recorded' && summary.windows > 0]);
+	const lost = losses.map((loss) => [loss.text || `${loss.process}: ${loss.kind}`, false]);
+	const all = [...said, ...lost];
+	return all.length ? el('ul', {class: 'caveats'}, all.map(([text, meant]) => el('li', {class: meant ? 'hint' : 'losses'}, text))) : null;
 }
 
 /* What was run, and a line of figures. */
@@ -36,14 +46,14 @@ export function runSummary(report) {
 	const said = [when(summary.began_unix_s), hosts.length === 1 ? `on ${hosts[0].host}` : hosts.length ? `on ${plural(hosts.length, 'host')}` : null].filter((text) => text).join(' ');
 	return el('section', {id: 'run', 'aria-label': 'What was run'}, el('h1', {}, summary.program || 'A recording'),
 		summary.command ? el('p', {class: 'command'}, el('code', {}, summary.command), el('span', {class: 'hint'}, ` ${said}`)) : said ? el('p', {class: 'hint command'}, said) : null,
-		el('div', {class: 'facts'}, fact(duration(summary.duration_ns), 'recorded'), fact(count(summary.processes), summary.processes === 1 ? 'process' : 'processes'),
+		el('div', {class: 'facts'}, fact(duration(summary.duration_ns), 'traced'), fact(count(summary.processes), summary.processes === 1 ? 'process' : 'processes'),
 			fact(count(summary.threads), summary.threads === 1 ? 'thread' : 'threads'), report.gpus?.length ? fact(count(new Set(report.gpus.map((gpu) => gpu.device)).size), 'GPUs used') : null,
 			report.ranks?.length > 1 ? fact(count(report.ranks.length), 'ranks') : null, fact(count(summary.calls), 'CUDA calls')),
 		verdict(report),
 		cost ? el('p', {class: 'hint'}, `Overhead: ${cost.sentence}.`) : null,
 		only ? el('p', {class: 'losses'}, 'Only a part of the recording: ', el('code', {}, (only.options || []).map(({option, value}) => `--${option}=${value}`).join(' ')),
 			`. Left out: ${plural(only.left_out, 'call')}, ${duration(only.left_out_ns)}.${only.not_limited ? ` Not limited by it: ${only.not_limited}.` : ''}`) : null,
-		losses.length ? el('ul', {class: 'losses'}, losses.map((loss) => el('li', {}, loss.text || `${loss.process}: ${loss.kind}`))) : null);
+		caveats(summary, losses));
 }
 
 /* ---- the GPUs' time ------------------------------------------------------------------------- */

@@ -263,7 +263,7 @@ static const char *working_text(struct arena *texts, const struct phase_row *row
 
 struct summary_row {
 	const char *program, *command, *hosts, *traced, *recorded, *overhead, *working, *called,
-		*failures, *ended, *runs_text, *found, *files;
+		*failures, *ended, *several_runs, *found, *unread;
 	uint64_t processes, threads, records, duration_ns, calls, failed, call_ns, counted;
 	uint64_t windows, recorded_ns; /* 0, 0: recording never was dormant */
 	uint64_t only_counted; /* of functions that else are recorded one by one: in cost windows */
@@ -276,15 +276,15 @@ static const struct column summary_columns[] = {
 	COLUMN(struct summary_row, program, "program", UNIT_TEXT),
 	COLUMN_TEXT(struct summary_row, hosts, "hosts"),
 	COLUMN_TEXT(struct summary_row, traced, "traced"),
-	COLUMN_TEXT(struct summary_row, recorded, "recorded"),
+	COLUMN(struct summary_row, recorded, "recorded", UNIT_TEXT),
 	COLUMN_TEXT(struct summary_row, overhead, "overhead"),
 	COLUMN_TEXT(struct summary_row, working, "working"),
 	COLUMN_TEXT(struct summary_row, called, "calls"),
-	COLUMN_TEXT(struct summary_row, failures, "failed"),
-	COLUMN_TEXT(struct summary_row, ended, "ended"),
-	COLUMN_TEXT(struct summary_row, runs_text, "note"),
-	COLUMN_TEXT_TONE(struct summary_row, found, "found", TONE_FOUND),
-	COLUMN_TEXT(struct summary_row, files, "files"),
+	COLUMN(struct summary_row, failures, "failed", UNIT_TEXT),
+	COLUMN(struct summary_row, ended, "ended", UNIT_TEXT),
+	COLUMN(struct summary_row, several_runs, "note", UNIT_TEXT),
+	COLUMN_TONE(struct summary_row, found, "found", UNIT_TEXT, TONE_FOUND),
+	COLUMN(struct summary_row, unread, "files", UNIT_TEXT),
 	COLUMN_JSON(struct summary_row, command, UNIT_TEXT),
 	COLUMN_JSON(struct summary_row, began_unix_s, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, processes, UNIT_COUNT),
@@ -466,7 +466,7 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 					  (unsigned long long)row->unfinished,
 					  (unsigned long long)row->processes);
 	if (row->runs > 1)
-		row->runs_text = runs_words(texts, a->set);
+		row->several_runs = runs_words(texts, a->set);
 }
 
 struct summary_row *report_summary(struct report *report, const struct analysis *a)
@@ -525,7 +525,7 @@ void report_found(struct arena *texts, struct summary_row *row, uint64_t problem
 void report_unread(struct arena *texts, struct summary_row *row, size_t n)
 {
 	if (n)
-		row->files = arena_printf(
+		row->unread = arena_printf(
 			texts,
 			"%zu that ran %s gone or changed since: places there are offsets, "
 			"without functions and lines (FILES, below)",

@@ -64,6 +64,27 @@ else
 	looked "hostile program" node "$look/look_quiet.mjs" "$chromium" "$tmp/app.html" '<img src=x onerror=alert(1)>'
 fi
 
+# ---- how far it can be trusted: what the text begins with -----------------------------------------------
+# said KEY: what the report's summary has there.
+said() {
+	"$tool" report --format=json "$out" 2>/dev/null | jq -r ".summary.$1 // error(\"no $1\")"
+}
+
+rm -rf "$out"
+FAKE_MODE=quiet CUDASPY_OUT=$out spied "$bin/life" calls 3 2>err
+"$tool" report --format=html "$out" >fine.html || fail "no page of a program that is well"
+looked "nothing to say" node "$look/look_quiet.mjs" "$chromium" "$tmp/fine.html" -Recorded: -Failed: -Ended: -Note: -Files:
+for life in "calls 3" "busy kill 100"; do
+	# shellcheck disable=SC2086 # several words
+	FAKE_MODE=quiet FAKE_RESULT=2 CUDASPY_LIB=$shim LD_LIBRARY_PATH=$fakes "$tool" run --quiet --no-report -o "$out" "$bin/life" $life >/dev/null 2>&1
+done
+"$tool" report --format=html "$out" >ill.html 2>err || fail "no page of several runs"
+looked "failed, killed, several runs" node "$look/look_quiet.mjs" "$chromium" "$tmp/ill.html" -Recorded: "Failed: $(said failures)" "Ended: $(said ended)" "Note: $(said several_runs)" "Found $(said found)."
+rm -rf "$out"
+CUDASPY_CAPTURE_RANGE=command FAKE_MODE=quiet CUDASPY_OUT=$out spied "$bin/life" calls 3 2>err
+"$tool" report --format=html "$out" >none.html || fail "no page of a program that was not recorded"
+looked "nothing recorded" node "$look/look_quiet.mjs" "$chromium" "$tmp/none.html" "Recorded: $(said recorded)" "$(said recorded | grep -o '^nothing: no window was opened')"
+
 # ---- a job of 1,000 ranks, from digests -------------------------------------------------------------
 "$build/tests/scale/gendigest" x 25 1000 --hosts=125 --steps=60 --job-file=job.digest >planted.json || fail "no job"
 "$tool" report --redact --format=html -o job.html job.digest 2>err || fail "no page of a job: $(cat err)"

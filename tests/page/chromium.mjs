@@ -11,7 +11,7 @@ import {pathToFileURL} from 'node:url';
 export class Chromium {
 	constructor(program) {
 		this.home = mkdtempSync(join(tmpdir(), 'cudaspy-page.'));
-		this.process = spawn(program, ['--remote-debugging-pipe', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', '--no-first-run', '--disable-background-networking',
+		this.process = spawn(program, ['--headless', '--remote-debugging-pipe', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', '--no-first-run', '--disable-background-networking',
 			`--user-data-dir=${this.home}`, 'about:blank'], {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'], detached: true});
 		this.ended = new Promise((done) => this.process.on('exit', done));
 		this.asked = new Map();
