@@ -71,8 +71,8 @@ _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more counted rows than coun
 
 /*
  * From which detail level of the outermost call on the assembly may count a call of the driver's
- * and jump: its inspector then has nothing to add. For a row that is only counted any level is
- * enough: if the outermost call is seen to wait, it gets a record.
+ * and jump: its inspector then has nothing to add. For a row that is only counted, and keeps no table, any level is
+ * enough: if the outermost call is seen to wait, it gets a record, and of questions to the GPU only the program's own matter.
  */
 enum {
 	STATE_none,
@@ -87,8 +87,7 @@ enum {
 	 : STATE_##inspector == 0                          ? SPY_DETAIL_ARGUMENTS \
 	 : STATE_##inspector == 2                          ? SPY_DETAIL_ALL \
 							   : SPY_DETAIL_NEVER)
-#define elide_counted_from(inspector) \
-	(SPY_INSPECTOR_##inspector == SPY_INSPECTOR_none ? SPY_DETAIL_COUNT : SPY_DETAIL_NEVER)
+#define elide_counted_from(inspector) (STATE_##inspector == 0 ? SPY_DETAIL_COUNT : SPY_DETAIL_NEVER)
 
 /* While recording is dormant. Of the others events carry a capture from stream to stream. */
 #define keeps_tables(inspector) \

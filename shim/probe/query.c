@@ -19,6 +19,10 @@
 #define APART_US 1000
 #define SLEEP_MOST_MS 250
 
+/* Its time on a CPU is a system call, so it is not asked for after each question: the thread is taken to have run from the last
+ * look to the last answer. */
+#define LOOK_AGAIN_US 250
+
 static uint64_t cycles_of_us(uint64_t us)
 {
 	return atomic_load_explicit(&spy_session->frequency, memory_order_relaxed) / 1000000 * us;
@@ -28,6 +32,12 @@ static void look_at_cpu(struct spy_query *query, uint64_t now)
 {
 	query->ran_ns = spy_sched_ran_ns();
 	query->ran_at = now;
+}
+
+static void look_again(struct spy_query *query, uint64_t now)
+{
+	if (now - query->ran_at >= cycles_of_us(LOOK_AGAIN_US))
+		look_at_cpu(query, now);
 }
 
 /* So long the thread has worked since the last answer, at most (cycles): not while it had no CPU, or slept. */
@@ -100,7 +110,7 @@ static void add(struct spy_thread *thread, const struct spy_frame *frame, uint64
 	spy_outside_add(thread, &wait, query->begun, now);
 	query->since = now;
 	query->written = true;
-	look_at_cpu(query, now);
+	look_again(query, now);
 }
 
 /* The time since the last answer was no wait. */
