@@ -223,13 +223,30 @@ static enum idle_cause cause_of(struct host_thread *h, const struct spy_rec_outs
 	return h->known[i].cause;
 }
 
-/* The stack that was recorded with a wait. */
+/* The stack that was recorded with a wait. More waits for the same may have been added to the record since. */
 static const struct stack *stack_of(const struct record *record)
 {
 	const struct stack *stack = record->thread->stack;
+	uint64_t ended = record_time(record->raw);
 
-	return stack && stack->fn == SPY_FN_NONE && stack->time == record_time(record->raw) ? stack
-											    : NULL;
+	return stack && stack->fn == SPY_FN_NONE && stack->time <= ended &&
+			       ended - stack->time < record->raw->outside.span
+		       ? stack
+		       : NULL;
+}
+
+/* A wait that is found long when it has lasted for a while has its stack from there on: so does what was before. */
+static void pass_stack_back(struct host_wait *before, const struct host_wait *wait)
+{
+	if (before->end_ns == wait->begin_ns && !before->part.stack &&
+	    before->part.cause == wait->part.cause && before->part.address == wait->part.address &&
+	    before->part.object == wait->part.object)
+		before->part.stack = wait->part.stack;
+}
+
+static struct host_wait *last_wait(const struct host_thread *h)
+{
+	return &h->waits[(h->n_waits - 1) % h->waits_size];
 }
 
 void host_see_wait(struct host_thread *h, const struct record *record)
@@ -243,22 +260,24 @@ void host_see_wait(struct host_thread *h, const struct record *record)
 
 	h->in_python |= stack && stack->n_python;
 	if (h->n_waits)
-		last_ns = h->waits[(h->n_waits - 1) % h->waits_size].end_ns;
+		last_ns = last_wait(h)->end_ns;
 	if (begin_ns < last_ns) /* damaged */
 		begin_ns = min_u64(last_ns, record->ns);
 	h->waits = ring_grow(h->waits, &h->waits_size, h->n_waits, HOST_WAITS, sizeof(*h->waits));
-	h->waits[h->n_waits++ % h->waits_size] =
-		(struct host_wait){.begin_ns = begin_ns,
-				   .end_ns = record->ns,
-				   .ns = min_u64(ns, record->ns - begin_ns),
-				   .part = {.cause = cause_of(h, raw, stack),
-					    .address = raw->caller,
-					    .fn = NO_FUNCTION,
-					    .fn_before = NO_FUNCTION,
-					    .holder = raw->holder,
-					    .object = raw->object,
-					    .stack = stack,
-					    .at_ns = begin_ns}};
+	h->n_waits++;
+	*last_wait(h) = (struct host_wait){.begin_ns = begin_ns,
+					   .end_ns = record->ns,
+					   .ns = min_u64(ns, record->ns - begin_ns),
+					   .part = {.cause = cause_of(h, raw, stack),
+						    .address = raw->caller,
+						    .fn = NO_FUNCTION,
+						    .fn_before = NO_FUNCTION,
+						    .holder = raw->holder,
+						    .object = raw->object,
+						    .stack = stack,
+						    .at_ns = begin_ns}};
+	if (stack && h->n_waits > 1 && h->waits_size > 1)
+		pass_stack_back(&h->waits[(h->n_waits - 2) % h->waits_size], last_wait(h));
 }
 
 static uint64_t share(uint64_t ns, uint64_t part_ns, uint64_t whole_ns)

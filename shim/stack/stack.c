@@ -19,7 +19,7 @@
  * They take half a per cent of a thread's time in the long run, and 20 ms at once, of which samples get
  * half: with many lines of Python that is less than 50 a second. This does not hold for calls that failed or
  * copied pageable memory, nor is a stack counted whose call took a hundred times as long. And neither share keeps
- * a place from having its first when a call takes 10 ms.
+ * a place from having its first when a call takes 10 ms, or a wait between calls a millisecond.
  */
 #include <stddef.h>
 #include <string.h>
@@ -51,6 +51,7 @@
 #define SLOW_CALL 100 /* times what its stack takes */
 #define AGAIN_MS 250 /* a place is recorded once more, where old packets are deleted */
 #define PROBES 16 /* entries looked at in a table */
+#define WAITS 0xff00 /* in keys of places, where those of calls have the function's number */
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: an answer */
 
 uint64_t spy_closer_look = UINT64_MAX;
@@ -124,6 +125,7 @@ static void *find_entry(void *table, size_t entries, size_t bytes, uint64_t key)
 	return NULL;
 }
 
+_Static_assert(SPY_FN_COUNT < WAITS, "keys of places");
 _Static_assert(!offsetof(struct spy_stack_site, key) && !offsetof(struct spy_python_code, key),
 	       "find_entry");
 
@@ -435,6 +437,14 @@ static void record_stack(struct look *look)
 	spy_overhead_end(look->thread, begun);
 }
 
+/* Has no long wait of that kind at that place had a stack? It has one now. */
+static bool is_first_wait(const struct spy_outside *wait)
+{
+	struct spy_stack_site *site = find_site(wait->caller << 16 | (WAITS + wait->kind));
+
+	return site && !__atomic_exchange_n(&site->longest, 1, __ATOMIC_RELAXED);
+}
+
 void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, uint64_t now)
 {
 	struct look look = {.thread = thread,
@@ -445,8 +455,8 @@ void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, u
 			    .why = SPY_STACK_GAP};
 
 	if (now - wait->start >= long_call && !spy_cost_stacks_off() &&
-	    !too_many(thread, SPY_STACK_GAP, now) &&
-	    has_room_for(thread, sizeof(struct spy_rec_stack)))
+	    has_room_for(thread, sizeof(struct spy_rec_stack)) &&
+	    (is_first_wait(wait) || !too_many(thread, SPY_STACK_GAP, now)))
 		record_stack(&look);
 }
 
