@@ -16,6 +16,11 @@ bool subject_place_fits(const struct subject_place *place, const char *file, uin
 	       (n == n_file || file[n_file - n - 1] == '/');
 }
 
+bool subject_is_thread(const struct subject *s, const struct thread *thread)
+{
+	return s->name ? thread_is_called(thread, s->name) : thread->tid == s->tid;
+}
+
 bool subject_is_lock(const struct subject *s, const struct lock *lock)
 {
 	return lock->key.address == s->lock.address && lock->key.process == s->lock.process;
@@ -25,8 +30,8 @@ bool subject_has_edge(const struct accounting *a, const struct subject *s, const
 {
 	switch (s->kind) {
 	case SUBJECT_THREAD:
-		return (k->waiter && edge_thread(a->model, k->waiter)->tid == s->tid) ||
-		       (k->holder && edge_thread(a->model, k->holder)->tid == s->tid);
+		return (k->waiter && subject_is_thread(s, edge_thread(a->model, k->waiter))) ||
+		       (k->holder && subject_is_thread(s, edge_thread(a->model, k->holder)));
 	case SUBJECT_CALL:
 		return k->waiter_fn == s->fn || k->holder_fn == s->fn;
 	case SUBJECT_LOCK:

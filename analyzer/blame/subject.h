@@ -35,7 +35,7 @@ struct subject_place {
 struct subject {
 	enum subject_kind kind;
 	uint32_t tid, fn, device;
-	const char *name; /* of a thread, while its number is not known; else NULL */
+	const char *name; /* all threads that are called so, whatever their number; else NULL */
 	struct lock_key lock;
 	struct subject_place *place; /* NULL: none, or a finding of the whole run */
 	size_t finding; /* its number in the report */
@@ -43,6 +43,9 @@ struct subject {
 
 /* Are file and line those of the place? Of the file as much as was asked for has to fit: its end. */
 bool subject_place_fits(const struct subject_place *place, const char *file, uint64_t line);
+
+/* Is the thread the subject, or one of those that are? Of questions about threads. */
+bool subject_is_thread(const struct subject *subject, const struct thread *thread);
 
 /* Is the lock the subject; has the edge to do with it? */
 bool subject_is_lock(const struct subject *subject, const struct lock *lock);

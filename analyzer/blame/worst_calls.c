@@ -103,18 +103,11 @@ static void name_sleep(struct worst_call *v, const struct completed_call *call)
 
 /* ---- the subject ----------------------------------------------------------------------------- */
 
-static bool thread_about(const struct thread *thread, const struct subject *about)
-{
-	if (about->name)
-		return thread_is_called(thread, about->name);
-	return thread->tid == about->tid;
-}
-
 static bool segment_about(const struct hold_interval *s, const struct subject *about)
 {
 	switch (about->kind) {
 	case SUBJECT_THREAD:
-		return s->holder && thread_about(s->holder, about);
+		return s->holder && subject_is_thread(about, s->holder);
 	case SUBJECT_CALL:
 		return s->holder && s->fn == about->fn;
 	case SUBJECT_DEVICE:
@@ -129,7 +122,7 @@ static bool call_about(const struct completed_call *call, const struct subject *
 	size_t i, j;
 
 	if (about->kind == SUBJECT_ALL ||
-	    (about->kind == SUBJECT_THREAD && thread_about(call->thread, about)) ||
+	    (about->kind == SUBJECT_THREAD && subject_is_thread(about, call->thread)) ||
 	    (about->kind == SUBJECT_CALL && call->fn == about->fn) ||
 	    (about->kind == SUBJECT_DEVICE && call->device == about->device))
 		return true;

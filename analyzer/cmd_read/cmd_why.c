@@ -94,32 +94,14 @@ static bool find_lock(struct subject *subject, struct analysis *a, int64_t numbe
 	return found;
 }
 
-static bool has_thread(const struct analysis *a, uint32_t tid)
+static bool has_thread(const struct analysis *a, const struct subject *subject)
 {
 	size_t i;
 
 	for (i = 0; i < a->model.n_threads; i++)
-		if (a->model.threads[i]->tid == tid)
+		if (subject_is_thread(subject, a->model.threads[i]))
 			return true;
 	return false;
-}
-
-/* The number of the only thread of that name; 0: there is none, or there are several. */
-static uint32_t find_thread(const struct analysis *a, const char *name)
-{
-	uint32_t tid = 0;
-	size_t i;
-
-	for (i = 0; i < a->model.n_threads; i++) {
-		const struct thread *thread = a->model.threads[i];
-
-		if (!thread_is_called(thread, name) || thread->tid == tid)
-			continue;
-		if (tid)
-			return 0;
-		tid = thread->tid;
-	}
-	return tid;
 }
 
 static bool has_device(const struct analysis *a, uint32_t device)
@@ -207,7 +189,7 @@ static bool find_subject(struct subject *subject, struct analysis *a, const char
 	if ((number = number_after(word, "")) >= 0 ||
 	    (number = number_after(word, "thread")) >= 0) {
 		*subject = (struct subject){.kind = SUBJECT_THREAD, .tid = (uint32_t)number};
-		if (has_thread(a, (uint32_t)number))
+		if (has_thread(a, subject))
 			return true;
 		warn("why: there is no %sthread %lld in these traces",
 		     isdigit((unsigned char)*word) && number <= FINDINGS_MOST ? "finding and no "
@@ -215,9 +197,8 @@ static bool find_subject(struct subject *subject, struct analysis *a, const char
 		     (long long)number);
 		return false;
 	}
-	*subject =
-		(struct subject){.kind = SUBJECT_THREAD, .tid = *word ? find_thread(a, word) : 0};
-	if (subject->tid)
+	*subject = (struct subject){.kind = SUBJECT_THREAD, .name = word};
+	if (*word && has_thread(a, subject))
 		return true;
 	*subject = (struct subject){0};
 	return find_function(subject, a, word);
@@ -244,7 +225,7 @@ static struct subject guess_subject(const struct trace_set *set, const char *wor
 	return subject;
 }
 
-/* Was that what was meant? A thread of the name may have turned out to be the only one. */
+/* Was that what was meant? */
 static bool was_meant(const struct subject *guess, const struct subject *subject)
 {
 	if (guess->kind != subject->kind || guess->kind == SUBJECT_LOCK)
@@ -462,13 +443,14 @@ static int unknown_finding(size_t number, size_t n_findings)
 static int answer_place(const char *word, const struct asked *asked)
 {
 	struct place_answer p = {.subject = {.kind = SUBJECT_PLACE}};
+	struct subject named = {.kind = SUBJECT_THREAD, .name = word};
 	bool is_thread;
 	int err;
 
 	why_place_of_word(&p.place, word);
 	p.subject.place = &p.place.place;
 	err = read_for(&p, asked);
-	is_thread = !err && find_thread(&p.analysis, word);
+	is_thread = !err && has_thread(&p.analysis, &named);
 	if (!err && !is_thread)
 		err = show(&p.analysis, p.symbols, asked);
 	why_place_release(&p.place);

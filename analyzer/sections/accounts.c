@@ -158,7 +158,7 @@ static struct account_row account_row(const struct analysis *a, uint32_t fn,
 
 static bool is_about(const struct subject *s, const struct thread_account *c, uint32_t fn)
 {
-	return (s->kind != SUBJECT_THREAD || c->thread->tid == s->tid) &&
+	return (s->kind != SUBJECT_THREAD || subject_is_thread(s, c->thread)) &&
 	       (s->kind != SUBJECT_CALL || fn == s->fn);
 }
 

@@ -421,7 +421,7 @@ static bool is_end(const struct analysis *a, const union blame_key *k, const str
 
 	switch (s->kind) {
 	case SUBJECT_THREAD:
-		return thread && edge_thread(&a->model, thread)->tid == s->tid;
+		return thread && subject_is_thread(s, edge_thread(&a->model, thread));
 	case SUBJECT_CALL:
 		return (holder ? k->holder_fn : k->waiter_fn) == s->fn;
 	case SUBJECT_DEVICE:
@@ -461,14 +461,40 @@ static double sum_end(struct arena *texts, const struct analysis *a, bool holder
 	return ns;
 }
 
-static const char *subject_text(struct arena *texts, const struct analysis *a)
+#define THREADS_NAMED 8
+
+/* "thread 4711", or "2 threads: feeder (4711), feeder (4712)": several may be called so. */
+static const char *subject_threads(struct arena *texts, const struct analysis *a, size_t *n)
+{
+	const struct subject *s = &a->accounts.blame.subject;
+	const struct thread *only = NULL;
+	const char *list = "";
+	size_t i;
+
+	for (i = *n = 0; i < a->model.n_threads; i++) {
+		const struct thread *thread = a->model.threads[i];
+
+		if (!subject_is_thread(s, thread))
+			continue;
+		if (++*n <= THREADS_NAMED)
+			list = arena_printf(texts, "%s%s%s (%u)", list, *list ? ", " : "",
+					    thread_name(thread), thread->tid);
+		only = thread;
+	}
+	if (*n < 2 || !s->name)
+		return arena_printf(texts, "thread %u", only ? only->tid : s->tid);
+	return arena_printf(texts, "%zu threads: %s%s", *n, list,
+			    *n > THREADS_NAMED ? ", ..." : "");
+}
+
+static const char *subject_text(struct arena *texts, const struct analysis *a, size_t *n_threads)
 {
 	const struct subject *s = &a->accounts.blame.subject;
 	size_t i;
 
 	switch (s->kind) {
 	case SUBJECT_THREAD:
-		return arena_printf(texts, "thread %u", s->tid);
+		return subject_threads(texts, a, n_threads);
 	case SUBJECT_CALL:
 		return text_function(a->set, s->fn);
 	case SUBJECT_DEVICE:
@@ -516,7 +542,7 @@ static void count_calls(struct subject_row *row, const struct analysis *a)
 	size_t i;
 
 	for (i = 0; s->kind == SUBJECT_THREAD && i < a->model.n_threads; i++) {
-		if (a->model.threads[i]->tid != s->tid)
+		if (!subject_is_thread(s, a->model.threads[i]))
 			continue;
 		row->calls += a->stats.threads[i].count;
 		row->counted = add_capped(row->counted, a->stats.threads[i].counted);
@@ -533,9 +559,10 @@ void report_subject(struct report *report, const struct analysis *a)
 {
 	enum subject_kind kind = a->accounts.blame.subject.kind;
 	struct subject_row *row = xcalloc(1, sizeof(*row));
+	size_t asked = 1;
 	uint64_t callers, threads; /* whose times are added up: those it held up may be several */
 
-	row->subject = subject_text(&report->arena, a);
+	row->subject = subject_text(&report->arena, a, &asked);
 	if (kind == SUBJECT_PLACE || kind == SUBJECT_FINDING) {
 		report_add(report, &subject_kind, row, 1);
 		return;
@@ -543,7 +570,7 @@ void report_subject(struct report *report, const struct analysis *a)
 	row->waited_ns = (uint64_t)sum_end(&report->arena, a, false, &row->waited_mostly);
 	row->held_up_ns = (uint64_t)sum_end(&report->arena, a, true, &row->held_up_mostly);
 	callers = callstats_callers(&a->stats, a->model.n_threads);
-	threads = kind == SUBJECT_THREAD ? 1 : callers;
+	threads = kind == SUBJECT_THREAD ? asked : callers;
 	row->waited =
 		row->waited_ns
 			? report_text(report, "%s for locks that others held",

@@ -470,12 +470,13 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 
 /* ---- of one subject -------------------------------------------------------------------------- */
 
-static bool has_tid(const struct thread_set *set, const struct analysis *a, uint32_t tid)
+static bool has_thread(const struct thread_set *set, const struct analysis *a)
 {
 	size_t i;
 
 	for (i = 0; i < a->model.n_threads; i++)
-		if (a->model.threads[i]->tid == tid && thread_set_has(set, a->model.threads[i]))
+		if (subject_is_thread(&a->accounts.blame.subject, a->model.threads[i]) &&
+		    thread_set_has(set, a->model.threads[i]))
 			return true;
 	return false;
 }
@@ -504,7 +505,7 @@ static bool is_about(const struct finding *f, const struct analysis *a)
 		return f->place.function &&
 		       !strcmp(f->place.function, a->set->functions.all[s->fn].name);
 	case SUBJECT_THREAD:
-		return f->site && has_tid(&f->site->callers, a, s->tid);
+		return f->site && has_thread(&f->site->callers, a);
 	case SUBJECT_DEVICE:
 		return f->site && (f->site->devices >> min_u64(s->device, 63) & 1);
 	case SUBJECT_PLACE:

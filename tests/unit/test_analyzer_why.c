@@ -147,9 +147,8 @@ static void test_words(void **state)
 					    "THREAD=103", "quiet",     "L3",
 					    "l3",         "L:3",       "cudaEventCreate"};
 	static const char *const nothing[] = {
-		"L0",        "L4",         "gpu7",    "gpu255", "gpu4294967297",
-		"999",       "thread 103", "103x",    "L3x",    "4294967399",
-		"cudaFree_", "quie",       "quieter", "-103",   "twin"};
+		"L0",   "L4",  "gpu7",       "gpu255",    "gpu4294967297", "999",     "thread 103",
+		"103x", "L3x", "4294967399", "cudaFree_", "quie",          "quieter", "-103"};
 	const struct fixture *f = *state;
 	size_t i;
 
@@ -177,10 +176,38 @@ static void test_subjects(void **state)
 	expect(f, "cudaHostRegister", 2, "cudaEventCreate cudaStreamCreate", "L2 L3");
 }
 
+/* So many calls, of this sum of threads' numbers: of these threads, and no others. */
+static void expect_threads(const struct fixture *f, const char *word, const char *subject,
+			   int calls, int tids)
+{
+	json_t *root = why(f, word), *about, *account;
+	size_t i;
+
+	if (!root)
+		fail_msg("%s: no answer", word);
+	about = json_object_get(root, "why");
+	assert_string_equal(json_string_value(json_object_get(about, "subject")), subject);
+	assert_int_equal(json_integer_value(json_object_get(about, "calls")), calls);
+	json_array_foreach(json_object_get(root, "accounts"), i, account) tids -=
+		(int)json_integer_value(json_object_get(account, "thread"));
+	assert_int_equal(tids, 0);
+	json_decref(root);
+}
+
+/* Several threads of one name: all of them, and which. */
+static void test_names(void **state)
+{
+	const struct fixture *f = *state;
+
+	expect_threads(f, "twin", "2 threads: twin (106), twin (107)", 2, 106 + 107);
+	expect_threads(f, "106", "thread 106", 1, 106);
+	expect_threads(f, "quiet", "thread 103", 2, 103);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {TEST(test_words), TEST(test_subjects)};
+	const struct CMUnitTest tests[] = {TEST(test_words), TEST(test_subjects), TEST(test_names)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
