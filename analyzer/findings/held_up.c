@@ -87,6 +87,7 @@ struct held_up held_up_judge(const struct analysis *a)
 	const struct ranks *ranks = &a->ranks;
 	struct held_up h = {.late_ns = ranks->late_ns, .wait_ns = ranks->wait_ns};
 	uint64_t gpu_late_ns = 0;
+	bool outstanding;
 	size_t i;
 
 	for (i = 0; i < ranks->n; i++) {
@@ -102,12 +103,15 @@ struct held_up held_up_judge(const struct analysis *a)
 	if (!h.rank || !rank_late_matters(h.late_ns, h.job_ns) ||
 	    !rank_late_matters(most_exposed_ns(ranks), h.job_ns))
 		return h;
-	h.mostly = stands_out(ranks, h.rank) && rank_late_matters(usual_ns(h.rank), h.job_ns) &&
+	outstanding = stands_out(ranks, h.rank);
+	h.mostly = outstanding && rank_late_matters(usual_ns(h.rank), h.job_ns) &&
 		   rank_late_matters(h.rank->sure_ns - h.rank->longest_sure_ns, h.job_ns) &&
 		   rank_parts_habit(&ranks->parts, h.rank->index, ranks->n);
+	/* One that stands out without a habit of it had a bad time: that is neither "mostly" nor "now one and now another". */
 	if (h.mostly)
 		h.by = judge_rank(h.rank);
-	else if (h.late_ns - h.rank->longest_late_ns >= h.job_ns / SEVERAL_LEAST_PART &&
+	else if (!outstanding &&
+		 h.late_ns - h.rank->longest_late_ns >= h.job_ns / SEVERAL_LEAST_PART &&
 		 gpu_late_ns >= part_of(GPU_PERCENT, h.late_ns))
 		h.by = HELD_UP_BY_WORK;
 	return h;

@@ -1125,6 +1125,32 @@ static void test_uneven(void **state)
 	}
 }
 
+/* GPUs have more to do for a while, now the one and now the other; the twin: always the same one. That it was late in that part
+ * of the run is not its habit, nor do ranks change places. */
+static void test_uneven_for_a_while(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k, same;
+
+	for (same = 0; same < 2; same++) {
+		begin(job, 3);
+		for (i = 0; i < STEPS; i++) {
+			for (k = 0; k < job->ranks; k++) {
+				launch(&job->told[k], MS);
+				if (i >= STEPS / 2 && i < STEPS / 2 + 15 && k == (same ? 2 : i % 3))
+					launch(&job->told[k], 10 * MS);
+			}
+			all_reduce(job);
+			for (k = 0; k < job->ranks; k++)
+				synchronizes(&job->told[k]);
+		}
+		conclude_into(job, "r");
+		analyze(job);
+		finds_that_says(job, same ? NULL : "uneven-work",
+				"now for one and now for another");
+	}
+}
+
 /* Many of one kind in a row; the twin has work between them. */
 static void test_small(void **state)
 {
@@ -1401,6 +1427,7 @@ int main(void)
 		RANKS_TEST(test_order_unknown),
 		RANKS_TEST(test_missing_unknown),
 		RANKS_TEST(test_uneven),
+		RANKS_TEST(test_uneven_for_a_while),
 		RANKS_TEST(test_small),
 		RANKS_TEST(test_roots),
 		RANKS_TEST(test_pairs),
