@@ -91,7 +91,8 @@ bool spy_resolve_bound_elsewhere(int fn, const char *version, const void *real)
 {
 	struct search search = {.fn = fn, .version = version, .startup_only = true};
 
-	spy_each_object(visit_real, &search);
+	if (!spy_each_first_object(visit_real, &search))
+		spy_each_object(visit_real, &search);
 	return search.found[0] && search.found[0] != real;
 }
 

@@ -162,26 +162,27 @@ static void fill_driver_table(const struct spy_object *object)
 	__atomic_store_n(&driver_table.begin, object->begin, __ATOMIC_RELEASE);
 }
 
+static int find_in_table(const void *address, int preferred)
+{
+	void *const *table = driver_table.address;
+
+	if (preferred >= SPY_RUNTIME_ROWS && table[preferred - SPY_RUNTIME_ROWS] == address)
+		return preferred;
+	for (int fn = SPY_RUNTIME_ROWS; fn < SPY_FN_COUNT; fn++)
+		if (table[fn - SPY_RUNTIME_ROWS] == address)
+			return fn;
+	return -1;
+}
+
 static int visit_exported(const struct spy_object *object, void *data)
 {
 	struct exported *exported = data;
-	void *address = (void *)exported->address;
 
 	if (exported->address < object->begin || exported->address >= object->end)
 		return 0;
-	if (exported->preferred >= SPY_RUNTIME_ROWS &&
-	    spy_object_symbol(object, spy_names[exported->preferred], NULL, NULL) == address) {
-		exported->fn = exported->preferred;
-		return 1;
-	}
 	if (driver_table.begin != object->begin)
 		fill_driver_table(object);
-	for (int fn = SPY_RUNTIME_ROWS; fn < SPY_FN_COUNT; fn++) {
-		if (driver_table.address[fn - SPY_RUNTIME_ROWS] == address) {
-			exported->fn = fn;
-			break;
-		}
-	}
+	exported->fn = find_in_table((void *)exported->address, exported->preferred);
 	return 1;
 }
 
@@ -210,7 +211,9 @@ static void wrap_on_own_stack(void *data)
 		return;
 	if (exported.preferred >= SPY_RUNTIME_ROWS && find_known(real, exported.preferred))
 		exported.fn = exported.preferred;
-	else
+	else if (driver_table.begin)
+		exported.fn = find_in_table(real, exported.preferred);
+	if (exported.fn < 0)
 		spy_each_object(visit_exported, &exported);
 	if (exported.fn >= 0 && spy_wrap_wants(exported.fn))
 		wrapping->function = spy_wrap_stub_for(exported.fn, SPY_LAYER_DRIVER, real);

@@ -129,6 +129,8 @@ static uintptr_t read_headers(struct spy_object *object)
 
 /* ---- the loader's lock ---------------------------------------------------------------------- */
 
+#define FIRST_MOST 128
+
 typedef int visit_object(const struct spy_object *object, void *data);
 
 static struct {
@@ -136,6 +138,9 @@ static struct {
 	int (*try)(pthread_mutex_t *lock);
 	int (*unlock)(pthread_mutex_t *lock);
 	size_t first_objects; /* that came with the program, and stay as long as it does */
+	struct spy_object
+		first[FIRST_MOST]; /* those of them that have symbols, if they are no more */
+	size_t first_count;
 	bool lost; /* in a forked child: its holder does not exist here */
 } loader;
 
@@ -161,6 +166,7 @@ struct guess {
 	pthread_mutex_t *mutex[CANDIDATES];
 	unsigned int times[CANDIDATES];
 	size_t objects;
+	bool seen_self;
 };
 
 static const ElfW(Sym) * find_data(const struct spy_object *object, const char *name);
@@ -172,6 +178,13 @@ static int guess_lock(const struct spy_object *object, void *data)
 	uintptr_t at, end;
 
 	guess->objects = object->position + 1;
+	guess->seen_self |= object->is_self;
+	/* The dynamic linker comes last of what a program begins with: the shim was opened later, and what is there now may
+	 * be closed. */
+	if (symbol && !guess->seen_self)
+		loader.first_count = FIRST_MOST;
+	if (loader.first_count++ < FIRST_MOST)
+		loader.first[loader.first_count - 1] = *object;
 	if (!symbol || guess->count)
 		return 0;
 	at = object->base + symbol->st_value;
@@ -440,6 +453,15 @@ int spy_each_object(visit_object *visit, void *data)
 int spy_try_each_object(visit_object *visit, void *data)
 {
 	return scan(visit, data, true);
+}
+
+bool spy_each_first_object(visit_object *visit, void *data)
+{
+	if (loader.first_count > FIRST_MOST)
+		return false;
+	for (size_t i = 0; i < loader.first_count && !visit(&loader.first[i], data); i++)
+		;
+	return true;
 }
 
 static int read_counters(struct dl_phdr_info *info, size_t size, void *data)

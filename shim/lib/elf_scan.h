@@ -62,6 +62,10 @@ void spy_elf_scan_forked(void);
 int spy_each_object(int (*visit)(const struct spy_object *object, void *data), void *data);
 int spy_try_each_object(int (*visit)(const struct spy_object *object, void *data), void *data);
 
+/* The same for those that came with the program, up to the first that it opened, or up to some hundred: true, for all of them.
+ * They stay where they are, and what they point to as well, so that no scan is needed. */
+bool spy_each_first_object(int (*visit)(const struct spy_object *object, void *data), void *data);
+
 /* Where so many bytes at an address of the object's (before it was loaded: p_vaddr) can be read;
  * NULL: nowhere. */
 const void *spy_object_at(const struct spy_object *object, uintptr_t address, size_t bytes);

@@ -104,6 +104,20 @@ static int find_memcpy(const struct spy_object *object, void *data)
 	return 1;
 }
 
+/* Those that came with the program: not what was opened since. */
+static void test_first(void **state)
+{
+	struct seen first = {.objects = 0}, now;
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+
+	(void)state;
+	now = all();
+	assert_true(spy_each_first_object(visit, &first));
+	assert_true(first.libc && !first.library && now.library);
+	assert_true(first.objects > 1 && first.objects < now.objects);
+	dlclose(library);
+}
+
 /* libc's memcpy is a function that says which one to take; that one is its address. */
 static void test_chosen_at_run_time(void **state)
 {
@@ -120,6 +134,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_inside_a_walk),
 		cmocka_unit_test(test_what_is_unmapped_already),
+		cmocka_unit_test(test_first),
 		cmocka_unit_test(test_chosen_at_run_time),
 	};
 

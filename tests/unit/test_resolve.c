@@ -35,7 +35,7 @@ static struct known objects[8];
 static size_t n_objects;
 static int n_prepared, n_on_own_stack;
 static struct spy_slot *foreign_slot;
-static bool foreign;
+static bool foreign, too_many_first;
 static void *faster; /* what another thread puts into the slot meanwhile */
 
 int spy_each_object(int (*visit)(const struct spy_object *object, void *data), void *data)
@@ -47,6 +47,15 @@ int spy_each_object(int (*visit)(const struct spy_object *object, void *data), v
 			return stop;
 	}
 	return 0;
+}
+
+bool spy_each_first_object(int (*visit)(const struct spy_object *object, void *data), void *data)
+{
+	if (too_many_first)
+		return false;
+	for (size_t i = 0; i < spy_loader_startup && !visit(&objects[i].object, data); i++)
+		;
+	return true;
 }
 
 /* The address of the i-th object's. */
@@ -251,6 +260,11 @@ static void test_elsewhere(void **state)
 	assert_false(spy_resolve_bound_elsewhere(FN, "13", at(7)));
 	objects[2].version = "12";
 	assert_false(spy_resolve_bound_elsewhere(FN, "13", at(3)));
+	too_many_first = true; /* to be kept: all are scanned */
+	assert_false(spy_resolve_bound_elsewhere(FN, "13", at(3)));
+	objects[2].version = "any";
+	assert_true(spy_resolve_bound_elsewhere(FN, "13", at(3)));
+	too_many_first = false;
 }
 
 /* ---- what a slot keeps ------------------------------------------------------------------------ */
