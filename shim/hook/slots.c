@@ -8,6 +8,7 @@
 #include "cudaspy/contract.h"
 #include "hook/slots.h"
 #include "inspect/inspect.h"
+#include "process/options.h"
 #include "record/session.h"
 
 /* ---- the tables, from the list -------------------------------------------------------------- */
@@ -263,7 +264,7 @@ static uint8_t long_calls[SPY_FN_COUNT];
 
 void spy_slots_begin(uint64_t frequency)
 {
-	worth_a_record = frequency / (1000000 / LONG_US);
+	worth_a_record = spy_options.nogetters ? UINT64_MAX : frequency / (1000000 / LONG_US);
 }
 
 static void record_counted(uint16_t fn)

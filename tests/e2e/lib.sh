@@ -30,6 +30,7 @@ jobs=${CUDASPY_JOBS:-}            # how many threads read traces
 compared=${CUDASPY_JOBS_COMPARE:-} # a file for differences: compared_tool
 unset LD_PRELOAD LD_LIBRARY_PATH RANK SLURM_PROCID OMPI_COMM_WORLD_RANK PMI_RANK PMIX_RANK PALS_RANKID "${!NCCL_@}" "${!CUDASPY_@}" "${!FAKE_@}" "${!SPYSIM_@}"
 export CUDASPY_BUILD=$build CUDASPY_MEASURE_COST=0 # on a slow machine calls would only be counted from the tenth second on
+export CUDASPY_NOGETTERS=1 # and getters have records where they took long
 [ -z "$jobs" ] || export CUDASPY_JOBS=$jobs
 [ -z "$compared" ] || export CUDASPY_JOBS_COMPARE=$compared
 [ -z "$compared" ] || tool=$here/compared_tool
