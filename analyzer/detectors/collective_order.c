@@ -41,8 +41,9 @@ static const char *disagreement_text(struct arena *texts, const struct ranks *ra
 			    (unsigned long long)d->hash);
 }
 
-static struct finding *begin_order(const struct analysis *a, const struct rank_op_seen *op,
-				   struct finding **findings, size_t *n)
+static struct finding *begin_order(const struct analysis *a, struct arena *texts,
+				   const struct rank_op_seen *op, struct finding **findings,
+				   size_t *n)
 {
 	struct finding *finding = detector_add(&detector_collective_order, findings, n);
 
@@ -50,8 +51,7 @@ static struct finding *begin_order(const struct analysis *a, const struct rank_o
 	finding->origin.processes = 1;
 	finding->remarks.wrong = finding->remarks.shown = true;
 	finding->place.function = text_function(a->set, op->part.fn);
-	finding->lookup.address = op->part.address;
-	finding->lookup.address_ns = op->part.at_ns;
+	finding_look_up(finding, texts, &op->part);
 	finding->fix = detector_collective_order.fix;
 	return finding;
 }
@@ -64,13 +64,13 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	struct finding *finding;
 
 	if (d->count) {
-		finding = begin_order(a, &d->a, findings, n);
+		finding = begin_order(a, texts, &d->a, findings, n);
 		finding->count = d->count;
 		finding->what = disagreement_text(texts, ranks);
 	} else if (ranks->n_missing) {
 		const struct rank_missing *m = &ranks->missing[0];
 
-		finding = begin_order(a, &m->waiting, findings, n);
+		finding = begin_order(a, texts, &m->waiting, findings, n);
 		finding->count = ranks->n_missing;
 		finding->what = arena_printf(
 			texts,

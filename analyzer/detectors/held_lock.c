@@ -188,11 +188,11 @@ static void tell(const struct analysis *a, struct arena *texts, const struct in_
 	finding->cost.gain_known = true;
 	finding->cost.threads = l->costs;
 	finding->place.function = text_function(a->set, held->fn);
-	finding->lookup.address = held->address;
-	finding->lookup.address_ns = held->at_ns;
+	finding_look_up(finding, texts, held);
 	if (placed) {
 		finding->lookup.waiters_address = wait->address;
 		finding->lookup.waiters_ns = wait->at_ns;
+		finding->lookup.waiters_stack = wait->stack;
 	}
 	finding->what = what(a, texts, l, placed);
 	finding->fix = cure(main_cause(l));

@@ -231,8 +231,8 @@ static void add_stacks(const struct hungry_kind *kind, const struct analysis *a,
 	const struct stack **stacks =
 		arena_take(texts, xcalloc(SITE_STACKS, sizeof(struct stack *)));
 	const struct idle_sum *sum;
+	size_t n_stacks = 0;
 
-	finding->lookup.stacks = stacks;
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
 		uint64_t ns = is_of(sum, kind->causes) && sum->longest.stack
 				      ? idle_price_left(a, sum)
@@ -242,9 +242,13 @@ static void add_stacks(const struct hungry_kind *kind, const struct analysis *a,
 		if (!n || !is_case(&gpus[gpu_of_sum(a, sum)]) ||
 		    process_of(&gpus[gpu_of_sum(a, sum)]) != process_of(h))
 			continue;
-		while (n-- && finding->lookup.n_stacks < SITE_STACKS)
-			stacks[finding->lookup.n_stacks++] = sum->longest.stack;
+		while (n-- && n_stacks < SITE_STACKS)
+			stacks[n_stacks++] = sum->longest.stack;
 	}
+	if (!n_stacks)
+		return;
+	finding->lookup.stacks = stacks;
+	finding->lookup.n_stacks = n_stacks;
 }
 
 static void tell(const struct hungry_kind *kind, const struct analysis *a, struct arena *texts,
@@ -262,9 +266,7 @@ static void tell(const struct hungry_kind *kind, const struct analysis *a, struc
 	finding->cost.gain_known = true;
 	finding->cost.threads = h->costs;
 	finding->place.function = text_function(a->set, part->fn);
-	finding->lookup.address = part->address;
-	finding->lookup.address_ns = part->at_ns;
-	finding->lookup.of_wait = part->fn == NO_FUNCTION;
+	finding_look_up(finding, texts, part);
 	finding->what = what(kind, a, texts, h);
 	finding->fix = kind->cure(a, texts, h);
 	if (kind->remark)

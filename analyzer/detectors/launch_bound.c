@@ -228,8 +228,7 @@ static void tell_exact(const struct analysis *a, struct arena *texts, size_t gpu
 	finding->cost.own_ns = finding->cost.gain_high_ns = finding->cost.idle_gpu_ns = ns;
 	finding->cost.gain_known = finding->cost.idle_gpu_known = true;
 	finding->place.function = text_function(a->set, most->longest.fn);
-	finding->lookup.address = most->longest.address;
-	finding->lookup.address_ns = most->longest.at_ns;
+	finding_look_up(finding, texts, &most->longest);
 	if (thread)
 		thread_costs_add(&finding->cost.threads, thread, (double)ns, (double)ns);
 	finding->what = arena_printf(texts,

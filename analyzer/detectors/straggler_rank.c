@@ -60,19 +60,8 @@ static const char *reason_text(const struct analysis *a, struct arena *texts,
 static void place(const struct analysis *a, struct arena *texts, const struct idle_sum *sum,
 		  struct finding *finding)
 {
-	const struct idle_part *part = &sum->longest;
-	const struct stack **stacks;
-
-	finding->place.function = text_function(a->set, part->fn);
-	finding->lookup.address = part->address;
-	finding->lookup.address_ns = part->at_ns;
-	finding->lookup.of_wait = part->fn == NO_FUNCTION;
-	if (!part->stack)
-		return;
-	stacks = arena_take(texts, xcalloc(1, sizeof(struct stack *)));
-	stacks[0] = part->stack;
-	finding->lookup.stacks = stacks;
-	finding->lookup.n_stacks = 1;
+	finding->place.function = text_function(a->set, sum->longest.fn);
+	finding_look_up(finding, texts, &sum->longest);
 }
 
 /* Its thread is slower than the others' here and there, nowhere by much: it has no work that they do not have. */

@@ -118,21 +118,37 @@ static struct finding from_site(struct site *site, const struct analysis *a,
 /* Those that detectors added after the last record: where, if they know. */
 static void place_added(struct finding *finding, struct symbolizer *symbols, struct arena *texts)
 {
+	const struct finding_lookup *lookup = &finding->lookup;
 	struct place place;
 
 	if (finding->origin.process && finding->origin.processes == 1 && !finding->origin.host)
 		finding->origin.host = finding->origin.process->trace->host;
-	if (!finding->lookup.address || !finding->origin.process ||
-	    !(finding->place.function || finding->lookup.of_wait))
+	if (!lookup->address || !finding->origin.process ||
+	    !(finding->place.function || lookup->of_wait))
 		return;
-	symbolize(symbols, finding->origin.process, finding->lookup.address,
-		  finding->lookup.address_ns, &place);
+	symbolize(symbols, finding->origin.process, lookup->address, lookup->address_ns, &place);
 	find_place(finding, &place, texts);
-	if (!finding->lookup.waiters_address)
+	if (lookup->waiters_address)
+		finding->what =
+			arena_printf(texts, "%s%s", finding->what,
+				     text_program_place(texts, symbols, finding->origin.process,
+							lookup->waiters_address, lookup->waiters_ns,
+							lookup->waiters_stack));
+}
+
+void finding_look_up(struct finding *finding, struct arena *texts, const struct idle_part *part)
+{
+	const struct stack **stacks;
+
+	finding->lookup.address = part->address;
+	finding->lookup.address_ns = part->at_ns;
+	finding->lookup.of_wait = part->fn == NO_FUNCTION;
+	if (!part->stack)
 		return;
-	symbolize(symbols, finding->origin.process, finding->lookup.waiters_address,
-		  finding->lookup.waiters_ns, &place);
-	finding->what = arena_printf(texts, "%s%s", finding->what, text_place(texts, &place));
+	stacks = arena_take(texts, xcalloc(1, sizeof(struct stack *)));
+	stacks[0] = part->stack;
+	finding->lookup.stacks = stacks;
+	finding->lookup.n_stacks = 1;
 }
 
 static void site_join(struct site *sum, struct site *more)

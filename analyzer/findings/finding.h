@@ -22,6 +22,7 @@ struct analysis;
 struct detector;
 
 struct claim;
+struct idle_part;
 
 /* Operations outstanding of those the call may wait for, when it began: at most; 0 is certain.
  * UINT64_MAX: unknown. */
@@ -289,6 +290,7 @@ struct finding_lookup {
 	uint64_t address, address_ns; /* of the process, at that time; 0: none */
 	uint64_t waiters_address,
 		waiters_ns; /* where others wait for it, told behind `what`; 0: nowhere */
+	const struct stack *waiters_stack; /* of such a wait; NULL: none */
 	const struct stack *const
 		*stacks; /* of calls there, where there is no site: SITE_STACKS at most */
 	size_t n_stacks;
@@ -361,6 +363,9 @@ void findings_free(struct finding *findings, size_t n);
 
 /* The call and where it is made, in words; NULL: none in particular. */
 const char *finding_where(const struct finding *f, struct arena *texts);
+
+/* For conclude: the place is that of the part, by its stack if it has one. */
+void finding_look_up(struct finding *finding, struct arena *texts, const struct idle_part *part);
 
 /* Costs too little to speak of. */
 bool finding_minor(const struct finding *f);

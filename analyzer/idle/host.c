@@ -56,6 +56,25 @@ void idle_part_hold(const struct idle_part *part, int by)
 	hold(part->stack_before, by);
 }
 
+static bool borrow(const struct stack **stack, const struct stack *from, bool same_call)
+{
+	if (*stack || !from || from->n_python || !same_call)
+		return false;
+	*stack = from;
+	return true;
+}
+
+bool idle_part_borrow(struct idle_part *part, const struct idle_part *from)
+{
+	bool behind = borrow(&part->stack, from->stack,
+			     part->fn == from->fn && part->address == from->address);
+	bool before = borrow(&part->stack_before, from->stack_before,
+			     part->fn_before == from->fn_before &&
+				     part->address_before == from->address_before);
+
+	return behind || before;
+}
+
 static void set_longest(struct idle_part *longest, const struct idle_part *part, bool holds)
 {
 	if (unlikely(holds)) {
@@ -63,6 +82,19 @@ static void set_longest(struct idle_part *longest, const struct idle_part *part,
 		idle_part_hold(longest, -1);
 	}
 	*longest = *part;
+}
+
+/* A part of the same place, or (is_longest) one to show from now on. */
+static void see_longest(struct idle_part *longest, const struct idle_part *part, bool is_longest,
+			bool holds)
+{
+	struct idle_part shown;
+
+	if (!is_longest && !part->stack && !part->stack_before)
+		return;
+	shown = is_longest ? *part : *longest;
+	if (idle_part_borrow(&shown, is_longest ? longest : part) || is_longest)
+		set_longest(longest, &shown, holds);
 }
 
 struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
@@ -77,10 +109,8 @@ struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 		sum = *recent = find_sum(sums, process, key);
 	sum->ns += ns;
 	sum->count++;
-	if (ns >= sum->longest_ns) {
-		sum->longest_ns = ns;
-		set_longest(&sum->longest, part, sums->holds);
-	}
+	see_longest(&sum->longest, part, ns >= sum->longest_ns, sums->holds);
+	sum->longest_ns = max_u64(sum->longest_ns, ns);
 	return sum;
 }
 
@@ -630,14 +660,15 @@ void idle_holder_add(struct idle_holder *holder, const struct idle_part *part, u
 		     bool holds)
 {
 	enum idle_cause told = holder->longest.cause;
+	bool is_longest;
 
 	holder->ns[part->cause] += ns;
 	/* The longest part is one of what it did most: the two are shown together. */
-	if (part->cause == told ? ns >= holder->longest_ns
-				: holder->ns[part->cause] > holder->ns[told]) {
+	is_longest = part->cause == told ? ns >= holder->longest_ns
+					 : holder->ns[part->cause] > holder->ns[told];
+	see_longest(&holder->longest, part, is_longest, holds);
+	if (is_longest)
 		holder->longest_ns = ns;
-		set_longest(&holder->longest, part, holds);
-	}
 }
 
 static void add_holder(void *data, const struct idle_part *part, uint64_t ns)

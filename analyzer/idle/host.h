@@ -69,6 +69,10 @@ static inline bool idle_sum_key_same(const struct idle_sum_key *a, const struct 
 	       a->process == b->process && a->code == b->code && a->line == b->line;
 }
 
+/* A part shown for all of its place: where it has no stack, that of another one there shows as well how the program comes to
+ * it. Stacks are a sample; those with Python are places of their own. Returns whether it was of use. */
+bool idle_part_borrow(struct idle_part *part, const struct idle_part *from);
+
 /* The key's place in a table of 2^bits that were found last. The top bits: those below do not depend on the owner, nor on
  * the cause. */
 static inline size_t idle_sum_key_place(const struct idle_sum_key *key, unsigned int bits)

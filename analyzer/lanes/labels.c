@@ -121,6 +121,28 @@ static uint64_t where_of_place(uint32_t number)
 	return (uint64_t)number << 1 | 1;
 }
 
+static uint32_t label_of_place(struct labels *labels, const struct process *process,
+			       uint64_t address, uint64_t ns, const struct stack *stack)
+{
+	struct arena texts = {0};
+	const char *words =
+		text_program_place(&texts, labels->symbols, process, address, ns, stack);
+	uint32_t name = label_of(labels, text_bare_place(words));
+
+	arena_release(&texts);
+	return name;
+}
+
+/* Not in the program's own code: where that is, each call's own stack tells. */
+static bool is_between(const struct labels *labels, const struct process *process, uint64_t address,
+		       uint64_t ns)
+{
+	struct place place;
+
+	symbolize(labels->symbols, process, address, ns, &place);
+	return place_is_between(&place);
+}
+
 uint64_t label_where(struct labels *labels, const struct process *process, uint64_t address,
 		     uint64_t ns, const struct stack *stack)
 {
@@ -139,6 +161,8 @@ uint64_t label_where(struct labels *labels, const struct process *process, uint6
 	}
 	if (!address)
 		return 0;
+	if (stack && is_between(labels, process, address, ns))
+		return where_of_name(label_of_place(labels, process, address, ns, stack));
 	HASH_FIND(hh, labels->by_address, &key, sizeof(key), place);
 	if (!place) {
 		if (labels->n_places >= PLACES_MOST)
@@ -158,23 +182,13 @@ uint64_t label_where(struct labels *labels, const struct process *process, uint6
 uint32_t label_of_where(struct labels *labels, uint64_t where)
 {
 	struct label_place *at;
-	struct arena texts = {0};
-	struct place place;
-	const char *words;
 
 	if (!(where & 1))
 		return (uint32_t)(where >> 1);
 	at = labels->places[where >> 1];
-	if (at->name == UINT32_MAX) {
-		symbolize(labels->symbols, &labels->model->processes[at->key.process],
-			  at->key.address, at->ns, &place);
-		words = text_place(&texts, &place);
-		if (!strncmp(words, " in ", 4))
-			words += 4;
-		words += strspn(words, " ");
-		at->name = label_of(labels, words);
-		arena_release(&texts);
-	}
+	if (at->name == UINT32_MAX)
+		at->name = label_of_place(labels, &labels->model->processes[at->key.process],
+					  at->key.address, at->ns, NULL);
 	return at->name;
 }
 

@@ -229,14 +229,19 @@ static void see_part(void *data, const struct idle_part *part, uint64_t ns)
 	struct ranks *ranks = d->ranks;
 	struct lane_place *place = place_get(ranks, d->lane, part);
 	struct idle_sum *sum = &place->sum;
+	struct idle_part longest;
 
 	if ((!sum->ns && ns) || ns >= sum->longest_ns)
 		mark_changed(ranks->work, place);
 	sum->ns += ns;
 	sum->count++;
 	if (ns >= sum->longest_ns) {
+		longest = *part;
+		idle_part_borrow(&longest, &sum->longest);
 		sum->longest_ns = ns;
-		sum->longest = *part;
+		sum->longest = longest;
+	} else if (idle_part_borrow(&sum->longest, part)) {
+		mark_changed(ranks->work, place);
 	}
 	if (idle_sum_follow(ranks->idle->accounts, &ranks->idle->threads, sum, part, ns))
 		mark_changed(ranks->work, place);

@@ -92,28 +92,15 @@ static size_t first_of(const struct idle_writer *w, uint64_t owner)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* Where the program is that came to the address, by the stack as far as there is one. */
-static struct place place_of(const struct idle_writer *w, const struct process *process,
-			     const struct stack *stack, uint64_t address, uint64_t ns)
-{
-	struct place place, entry, programs;
-
-	symbolize(w->symbols, process, address, ns, &place);
-	return stack && place_is_between(&place) &&
-			       symbolize_caller(w->symbols, stack, &programs, &entry)
-		       ? programs
-		       : place;
-}
-
 /* "main, app.c:12", "app+0x1234"; NULL: unknown. */
 static const char *place_words(const struct idle_writer *w, const struct process *process,
 			       const struct stack *stack, uint64_t address, uint64_t ns)
 {
-	struct place place;
+	struct place place, entry;
 
 	if (!address)
 		return NULL;
-	place = place_of(w, process, stack, address, ns);
+	symbolize_program(w->symbols, process, address, ns, stack, &place, &entry);
 	if (place.path && place.file)
 		return arena_printf(w->texts, "%s, %s:%d", place.inner ?: place.function ?: "?",
 				    path_basename(place.file), place.line);
@@ -146,14 +133,16 @@ static const char *end_words(const struct idle_writer *w, const struct process *
 {
 	struct python_line line = python_line(stack);
 	const char *function = text_function(w->a->set, fn);
-	struct place place = {0};
+	struct place place = {0}, entry;
 
 	if (line.code && line.line)
 		return arena_printf(w->texts, "%s:%u", path_basename(line.code->file), line.line);
 	if (address)
-		place = place_of(w, process, stack, address, ns);
+		symbolize_program(w->symbols, process, address, ns, stack, &place, &entry);
 	if (place.path && place.file)
 		return arena_printf(w->texts, "%s:%d", path_basename(place.file), place.line);
+	if (place.kernel)
+		return arena_printf(w->texts, "%s of %s", function, place.kernel);
 	return place.path
 		       ? arena_printf(w->texts, "%s (%s+0x%llx)", function,
 				      path_basename(place.path), (unsigned long long)place.offset)

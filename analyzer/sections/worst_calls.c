@@ -213,18 +213,11 @@ static bool alike(const struct worst_call *a, const struct worst_call *b)
 static const char *place_text(struct arena *texts, const struct analysis *a,
 			      struct symbolizer *symbols, const struct worst_call *v)
 {
-	struct place place, entry, user;
-	const char *words;
-
 	if (!v->return_address)
 		return NULL;
-	symbolize(symbols, v->thread->process, v->return_address, v->end_ns, &place);
-	if (!place_is_between(&place) || !v->stack ||
-	    !symbolize_caller(symbols, v->stack, &user, &entry))
-		words = text_place(texts, &place);
-	else
-		words = entry.path ? text_place_by(texts, &entry, &user) : text_place(texts, &user);
-	return arena_printf(texts, "%s%s", text_function(a->set, v->fn), words);
+	return arena_printf(texts, "%s%s", text_function(a->set, v->fn),
+			    text_program_place(texts, symbols, v->thread->process,
+					       v->return_address, v->end_ns, v->stack));
 }
 
 /* In which line of Python, if it has a stack. */

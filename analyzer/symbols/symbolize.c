@@ -553,6 +553,19 @@ none:
 	return false;
 }
 
+void symbolize_program(struct symbolizer *s, const struct process *process, uint64_t address,
+		       uint64_t ns, const struct stack *stack, struct place *place,
+		       struct place *entry)
+{
+	struct place programs;
+
+	symbolize(s, process, address, ns, place);
+	if (stack && place_is_between(place) && symbolize_caller(s, stack, &programs, entry))
+		*place = programs;
+	else
+		*entry = (struct place){0};
+}
+
 /* ---- places ---------------------------------------------------------------------------------- */
 
 /*

@@ -86,6 +86,14 @@ size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64
 bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place,
 		      struct place *entry);
 
+/*
+ * The place of everything that is said of a call: the one that returns to `address`, or, where that is somebody else's code and
+ * the call's stack is known (or NULL), the program's own as symbolize_caller has it. entry: as there; no path: none.
+ */
+void symbolize_program(struct symbolizer *s, const struct process *process, uint64_t address,
+		       uint64_t ns, const struct stack *stack, struct place *place,
+		       struct place *entry);
+
 /* Is it the function that <<<>>> calls for the kernel? It may be named without what it returns and
  * takes; NULL: no. */
 bool symbolize_is_kernels(const char *function, const char *kernel);

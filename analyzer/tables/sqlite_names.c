@@ -91,16 +91,13 @@ const struct name_row *sqlite_kernel(struct sqlite_export *e, uint32_t process, 
 }
 
 static uint32_t name_place(struct sqlite_export *e, const struct process *process, uint64_t address,
-			   uint64_t ns)
+			   uint64_t ns, const struct stack *stack)
 {
 	struct arena texts = {0};
-	struct place place;
-	const char *words;
-	uint32_t id;
+	const char *words =
+		text_program_place(&texts, e->job->symbols, process, address, ns, stack);
+	uint32_t id = database_string(&e->db, text_bare_place(words));
 
-	symbolize(e->job->symbols, process, address, ns, &place);
-	words = text_place(&texts, &place);
-	id = database_string(&e->db, !strncmp(words, " in ", 4) ? words + 4 : words);
 	arena_release(&texts);
 	return id;
 }
@@ -120,15 +117,20 @@ uint32_t sqlite_place(struct sqlite_export *e, const struct process *process, ui
 {
 	uint32_t id = stack && stack->n_python ? name_python(e, stack) : 0;
 	struct name_row *row;
+	struct place place;
 
 	if (id || !address)
 		return id;
+	if (stack)
+		symbolize(e->job->symbols, process, address, ns, &place);
+	if (stack && place_is_between(&place))
+		return name_place(e, process, address, ns, stack);
 	row = find(e->places, process->trace->index, address);
 	if (!row) {
 		row = add(&e->places, process->trace->index, address);
 		if (!row)
 			return 0;
-		row->id = name_place(e, process, address, ns);
+		row->id = name_place(e, process, address, ns, NULL);
 	}
 	return row->id;
 }

@@ -76,6 +76,21 @@ const char *text_place_by(struct arena *texts, const struct place *entry, const 
 			    library_caller(texts, place), library_words(texts, entry));
 }
 
+const char *text_program_place(struct arena *texts, struct symbolizer *symbols,
+			       const struct process *process, uint64_t address, uint64_t ns,
+			       const struct stack *stack)
+{
+	struct place place, entry;
+
+	symbolize_program(symbols, process, address, ns, stack, &place, &entry);
+	return entry.path ? text_place_by(texts, &entry, &place) : text_place(texts, &place);
+}
+
+const char *text_bare_place(const char *words)
+{
+	return !strncmp(words, " in ", 4) ? words + 4 : words + strspn(words, " ");
+}
+
 const char *text_python_place(struct arena *texts, const struct python_line *line,
 			      const struct python_line *by, const struct place *entry)
 {

@@ -15,6 +15,14 @@ const char *text_place(struct arena *texts, const struct place *place);
 const char *text_place_by(struct arena *texts, const struct place *entry,
 			  const struct place *place);
 
+/* Of a call, by its stack if there is one (symbolize_program): as one of the two above. */
+const char *text_program_place(struct arena *texts, struct symbolizer *symbols,
+			       const struct process *process, uint64_t address, uint64_t ns,
+			       const struct stack *stack);
+
+/* For where no function stands before it: "main, app.c:12 (app+0x1234)", "of scale(int) in main, app.c:12, …". */
+const char *text_bare_place(const char *words);
+
 /* The same where a line of Python is the program's: " in step, train.py:21, by Module.to (module.py:1384),
  * at::native::copy_ (libtorch_cuda.so)". by, entry: as far as they are known; entry->kernel is launched. */
 const char *text_python_place(struct arena *texts, const struct python_line *line,

@@ -11,11 +11,11 @@ line() {
 	grep -n "mark: $2\( \*/\)\?$" "$here/programs/$1" | cut -d: -f1
 }
 
-# launched PROGRAM WHICH: with waits for room in the stream's queue, far below a millisecond each.
+# launched PROGRAM WHICH ROUNDS QUEUE: with waits for room in the stream's queue, far below a millisecond each.
 launched() {
 	rm -rf "$out"
-	printf 'queue 80\nkernel_us 300\n' >script
-	SPYSIM_SCRIPT=script CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$shim" "$bin/$1" "$2" 600 2>err || fail "$1 $2: status $?: $(cat err)"
+	printf 'queue %s\nkernel_us 300\n' "$4" >script
+	SPYSIM_SCRIPT=script CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$shim" "$bin/$1" "$2" "$3" 2>err || fail "$1 $2: status $?: $(cat err)"
 	"$tool" report --format=json "$out" >report.json || fail "no report of $1 $2"
 	valid "$here/../../docs/report.schema.json" report.json
 }
@@ -24,19 +24,39 @@ launched() {
 for program in launches launches_G; do
 	[ -x "$bin/$program" ] || { without "$program"; continue; }
 	for ((try = 1; ; try++)); do # (A busy machine may keep the queue from being full.)
-		launched $program one
+		launched $program one 600 80
 		jq -e '[.findings[] | select(.id == "queue-full")] | length == 1' report.json >/dev/null && break
 		again $try 3 || fail "$program: no queue was full: $(jq -c '[.findings[].id]' report.json)"
 	done
 	expect "$program: place" "$(jq -r '.findings[] | select(.id == "queue-full") | "\(.where | sub(" \\([^()]*\\)$"; "")) \(.elsewhere)"' report.json)" \
 		"__cudaLaunchKernel of (anonymous namespace)::shift(int) in shift_once(), launches.cu:$(line launches.cu shift) no"
 	expect "$program: frames named as nvcc does" "$(jq '[.findings[].stack[].function // "" | select(test("^__device_stub__"))] | length' report.json)" 0
-	launched $program all
+	launched $program all 600 80
 	"$tool" dump "$out" >dump
 	# Each kernel has a stack though all are launched by one function, or by one that is compiled into several.
 	jq -r '[.findings[] | select(.id == "queue-full")] | .[].where' report.json >got
 	grep -q ' of .*anonymous namespace.* in .*_once.*, launches.cu:[0-9]* ' got || fail "$program: places: $(cat got)"
 	[ "$(grep -c ' \[stack\] .* of=__cudaLaunchKernel ' dump)" -ge 6 ] || fail "$program: $(grep -c ' \[stack\] ' dump) stacks"
+done
+
+# The holder of a lock, those who wait for it, and what is written down of single calls: the same place everywhere.
+for program in launches launches_G; do
+	[ -x "$bin/$program" ] || continue
+	held='.findings[] | select(.id == "held-lock")'
+	for ((try = 1; ; try++)); do # (A busy machine may keep the other thread from waiting.)
+		launched $program locked 8 20
+		jq -e "[$held] | length == 1" report.json >/dev/null && break
+		again $try 3 || fail "$program: nobody waited for a lock: $(jq -c '[.findings[].id]' report.json)"
+	done
+	shift="of (anonymous namespace)::shift(int) in shift_once(), launches.cu:$(line launches.cu shift)"
+	expect "$program: holder" "$(jq -r "$held | .where | sub(\" \\\\([^()]*\\\\)\$\"; \"\")" report.json)" "__cudaLaunchKernel $shift"
+	jq -r "$held | .what" report.json | grep -q "in stand_in_line(), launches.cu:$(line launches.cu lock) (" ||
+		fail "$program: who waits: $(jq -r "$held | .what" report.json)"
+	for format in chrome sqlite; do
+		"$tool" export --format=$format -o exported "$out" || fail "$program: no export as $format"
+		grep -aqF "$shift (" exported || fail "$program: $format has not the place of a launch whose stack is known"
+		rm -f exported
+	done
 done
 
 # A library of a framework, with its own names or without, is not the program, wherever it was installed.
