@@ -16,6 +16,9 @@
 /* What cost less is negligible: the code has to be loaded at some time. */
 #define COST_LEAST_NS 1000000
 
+/* To load a kernel takes tens of microseconds and more: what a question about it takes beyond others, and is less, is noise. */
+#define LOAD_LEAST_NS 20000
+
 /* As the program starts: so much, and one in so many of the run. */
 #define START_COST_LEAST_NS 100000000
 #define START_SHARE 0.05
@@ -48,7 +51,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 		v->tally = v->cost_ns;
 		return true;
 	case SPY_CONTRACT_LAZY_LOAD:
-		if (!judge_first(o, FIRST_USE, START_USE, v))
+		if (!judge_first(o, FIRST_USE, START_USE, v) || v->cost_ns < LOAD_LEAST_NS)
 			return false;
 		v->tally = completed_ns(o->call, BUCKET_LOADING);
 		if (observed_is_no_loading(o))
@@ -67,10 +70,15 @@ static bool judge(const struct observed *o, struct verdict *v)
 	}
 }
 
+static bool comes_back(const struct analysis *a, const struct site *site)
+{
+	return site->rounds.count >= ROUNDS_LEAST && site_tenths(a, site) >= TENTHS_LEAST;
+}
+
 static const char *keep_modules(const struct analysis *a, const struct site *site,
 				struct finding *finding, struct arena *texts)
 {
-	if (site->rounds.count < ROUNDS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
+	if (!comes_back(a, site))
 		return NULL;
 	finding->fix = "Load modules once, before the work, and keep them.";
 	return arena_printf(texts, "%s load or unload code while the program works, %s inside them",
@@ -99,9 +107,37 @@ static const char *keep_start(const struct analysis *a, const struct site *site,
 			    text_time(texts, site->total_ns), site->count == 1 ? "it" : "them");
 }
 
+/* Where the process loads modules about as often as it uses some for the first time: one such call. To load before the work,
+ * or eagerly, changes nothing then. NULL: what is used was there. */
+static const struct site *loads_of_new_code(const struct analysis *a, const struct site *uses)
+{
+	const struct site *site = comes_back(a, uses) ? a->findings.sites : NULL;
+
+	for (; site; site = site->hh.next)
+		if (site->key.process == uses->key.process &&
+		    detectors_row(site->key.detector) == &detector_lazy_loading &&
+		    site->key.variant == MODULES && comes_back(a, site) &&
+		    2 * site->rounds.count >= uses->rounds.count)
+			return site;
+	return NULL;
+}
+
+static const char *keep_new_code(const struct analysis *a, const struct site *loads,
+				 struct finding *finding, struct arena *texts)
+{
+	finding->fix = "Let the program meet few sizes, and each of them before the work: pad to "
+		       "some lengths, or keep what was made for one. The code is made for sizes "
+		       "and options as they come (cuDNN, NVRTC, Triton, torch.compile); "
+		       "CUDA_MODULE_LOADING=EAGER moves the time, and does not save it.";
+	return arena_printf(texts, "; it is new code each time: %s loads some with work between",
+			    text_function(a->set, loads->key.fn));
+}
+
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
+	const struct site *loads;
+
 	if (finding->variant == MODULES)
 		return keep_modules(a, site, finding, texts);
 	if (finding->variant == START_LAUNCH || finding->variant == START_USE)
@@ -109,11 +145,13 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	if (site->cost.own_ns + (uint64_t)site->cost.others_ns < COST_LEAST_NS)
 		return NULL;
 	finding->remarks.perhaps_free = site->tally < site->cost.own_ns / 2;
+	loads = loads_of_new_code(a, site);
 	return arena_printf(texts,
-			    "%llu %s in the midst of the work, %s inside %s, the first at %s",
+			    "%llu %s in the midst of the work, %s inside %s, the first at %s%s",
 			    (unsigned long long)site->count, name_uses(finding, site->count == 1),
 			    text_time(texts, site->total_ns), site->count == 1 ? "it" : "them",
-			    text_since(texts, &a->model, site->first_ns));
+			    text_since(texts, &a->model, site->first_ns),
+			    loads ? keep_new_code(a, loads, finding, texts) : "");
 }
 
 const struct detector detector_lazy_loading = {

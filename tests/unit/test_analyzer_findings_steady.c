@@ -97,6 +97,67 @@ static void test_first_use(void **state)
 	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "problem");
 }
 
+/* In each round a kernel is prepared once, which takes long, and then again, which takes a moment or (noisy) a bit longer:
+ * of a library that is loaded there, or was at the start. */
+static void tell_new_code(struct story *s, bool anew, bool slow)
+{
+	int i, j;
+
+	begin(s);
+	for (i = 0; i < 200; i++) {
+		if (anew || !i)
+			call(s, 1000, 60000, "op cuLibraryLoadData caller=0x30 object=%#x",
+			     0x100 + i);
+		launch(s, 1000, 4000);
+		for (j = 0; j < 12; j++) {
+			call(s, 1000,
+			     !j && slow               ? 1300000
+			     : i % 40 == 39 && j == 1 ? 13000
+						      : 600,
+			     "call cuKernelSetAttribute caller=0x31");
+			launch(s, 1000, 4000);
+		}
+		wait_for_stream(s, 40000, 0x20);
+	}
+	conclude(s);
+}
+
+/* The finding of cuKernelSetAttribute; NULL: there is none. */
+static json_t *of_uses(const struct story *s)
+{
+	json_t *finding;
+	size_t i;
+
+	json_array_foreach(
+		s->findings, i,
+		finding) if (!strcmp(json_string_value(json_object_get(finding, "function")),
+				     "cuKernelSetAttribute")) return finding;
+	return NULL;
+}
+
+/* Code that is made as the program works cannot be loaded before; and what takes microseconds loads nothing. */
+static void test_new_code(void **state)
+{
+	static const char *const cures[] = {"CUDA_MODULE_LOADING=EAGER, or", "few sizes"};
+	struct story *s = *state;
+	unsigned int anew;
+	json_t *finding;
+
+	for (anew = 0; anew < 2; anew++) {
+		tell_new_code(s, anew, true);
+		finding = of_uses(s);
+		assert_non_null(finding);
+		/* the first ones come as the program starts */
+		assert_in_range(number(finding, "count"), 100, 200);
+		assert_non_null(
+			strstr(json_string_value(json_object_get(finding, "fix")), cures[anew]));
+		assert_true(!strstr(json_string_value(json_object_get(finding, "what")),
+				    "new code each time: cuLibraryLoadData") == !anew);
+		tell_new_code(s, anew, false);
+		assert_null(of_uses(s));
+	}
+}
+
 /* Modules: loaded and unloaded in each round, or once. */
 static void tell_modules(struct story *s, bool rounds, bool busy)
 {
@@ -935,6 +996,7 @@ int main(void)
 		STORY_TEST(test_gain),
 		STORY_TEST(test_lazy_loading),
 		STORY_TEST(test_first_use),
+		STORY_TEST(test_new_code),
 		STORY_TEST(test_modules),
 		STORY_TEST(test_loads_behind_work),
 		STORY_TEST(test_graph_update),
