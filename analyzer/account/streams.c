@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <utlist.h>
+#include "stream_functions.h"
 #include "streams.h"
 
 #define OTHER_STREAMS 3 /* no handle: CUDA's own numbers are 1 and 2, all others are addresses */
@@ -219,8 +220,10 @@ void streams_release(struct gpu_work *w)
 	struct gpu_stream *stream, *next;
 	struct event_mark *mark, *next_mark;
 
-	HASH_EMPTY (w->by_key, stream, next)
+	HASH_EMPTY (w->by_key, stream, next) {
+		stream_functions_free(stream->functions);
 		free(stream);
+	}
 	HASH_EMPTY (w->events, mark, next_mark)
 		free(mark);
 }

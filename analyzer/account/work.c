@@ -6,6 +6,7 @@
 #include <string.h>
 #include "captures.h"
 #include "legacy.h"
+#include "stream_functions.h"
 #include "streams.h"
 #include "cudaspy/contract.h"
 
@@ -384,9 +385,11 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 	stream->work += signature->is_work;
 	stream_hand_over(streams_of_device(w, record), stream, record->thread, record->ns,
 			 signature->host_visible);
-	if (unlikely(signature->does == FUNCTION_SHOWS_OTHERS))
+	if (unlikely(signature->does == FUNCTION_SHOWS_OTHERS)) {
 		stream->told = stream->submitted;
-	else if (unlikely(marks))
+		stream_function_handed(stream, record_begin_ns(record));
+	}
+	if (unlikely(marks))
 		streams_mark_event(w, record, stream, *alone);
 	else if (unlikely(signature->does == FUNCTION_WAITS_FOR_EVENT))
 		streams_wait_for_event(w, record, stream);

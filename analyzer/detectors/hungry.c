@@ -142,6 +142,8 @@ static const char *most_text(struct arena *texts, const struct analysis *a, cons
 	const char *at = text_python(texts, &line), *after = text_python(texts, &before);
 	const char *name = part->fn == NO_FUNCTION ? idle_name_of_stack(part->stack) : NULL;
 
+	if (h->most->key.cause == IDLE_HOST_FUNCTION)
+		return part->object ? arena_printf(texts, ", %s", much) : "";
 	if (idle_in_a_call(h->most->key.cause) && part->fn != NO_FUNCTION)
 		return arena_printf(texts, ", %s in %s%s%s", much, text_function(a->set, part->fn),
 				    at ? " at " : "", at ?: "");
@@ -267,6 +269,10 @@ static void tell(const struct hungry_kind *kind, const struct analysis *a, struc
 	finding->cost.threads = h->costs;
 	finding->place.function = text_function(a->set, part->fn);
 	finding_look_up(finding, texts, part);
+	if (part->cause == IDLE_HOST_FUNCTION && part->object) {
+		finding->lookup.waiters_address = idle_function_address(part);
+		finding->lookup.waiters_ns = part->at_ns;
+	}
 	finding->what = what(kind, a, texts, h);
 	finding->fix = kind->cure(a, texts, h);
 	if (kind->remark)

@@ -1,6 +1,7 @@
 /*
  * analyzer/detectors/stalled_on_device.c: a GPU has nothing to do, again and again, though its next work was submitted in
- * time: it waits on the device, for another stream, a host function, a copy or another GPU. Known with exact times.
+ * time: it waits on the device, for another stream, a host function, a copy or another GPU. Known with exact times; of host
+ * functions without them, too.
  */
 #include "hungry.h"
 #include "table.h"
@@ -47,13 +48,15 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 const struct detector detector_stalled_on_device = {
 	.id = "stalled-on-device",
 	.title = "work that was submitted in time waits on the device, and the GPU stands still",
-	.sees = "With exact times (cudaspy run --gpu): GPUs that had nothing to do for a fifth of "
-		"their work or more, and for 50 ms, the longest gap aside, though the next "
-		"operation had been submitted before: it waited for an event of another stream, "
-		"a host function, a value, a copy or another GPU. The place is that of the "
-		"operation that waited.",
-	.blind = "Recordings without exact times; and what of these it waited for, where the trace "
-		 "does not tell.",
+	.sees = "GPUs that had nothing to do for a fifth of their work or more, and for 50 ms, the "
+		"longest gap aside, though the next operation had been submitted before: it waited "
+		"in its stream behind a function on the host (cudaLaunchHostFunc, "
+		"cudaStreamAddCallback), whose call is the place; or, with exact times (cudaspy "
+		"run "
+		"--gpu), for an event of another stream, a value, a copy or another GPU, where the "
+		"place is that of the operation that waited.",
+	.blind = "Without exact times all waits on the device but those for functions on the host; "
+		 "of these the ones that graphs run, and those while other streams may have work.",
 	.fix = "Let the GPU have other work meanwhile, in streams that do not wait for it; take "
 	       "host "
 	       "functions and values that the host writes out of the stream; wait for the event "

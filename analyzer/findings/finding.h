@@ -289,7 +289,7 @@ struct finding_stacks {
 struct finding_lookup {
 	uint64_t address, address_ns; /* of the process, at that time; 0: none */
 	uint64_t waiters_address,
-		waiters_ns; /* where others wait for it, told behind `what`; 0: nowhere */
+		waiters_ns; /* another place, told behind `what`: where others wait for it, what it runs; 0: none */
 	const struct stack *waiters_stack; /* of such a wait; NULL: none */
 	const struct stack *const
 		*stacks; /* of calls there, where there is no site: SITE_STACKS at most */

@@ -126,13 +126,15 @@ static void charge_dependency(struct charging *c, const struct thread_account *t
 		return;
 	}
 	charge(c,
-	       &(struct idle_part){.cause = IDLE_HOST_FUNCTION,
-				   .address = call->return_address,
-				   .fn = call->fn,
-				   .fn_before = NO_FUNCTION,
-				   .thread = thread->thread,
-				   .stack = call->stack,
-				   .at_ns = begin_ns},
+	       &(struct idle_part){
+		       .cause = IDLE_HOST_FUNCTION,
+		       .address = call->return_address,
+		       .fn = call->fn,
+		       .fn_before = NO_FUNCTION,
+		       .object = functions_address(&c->idle->gpus[c->gpu], c->process, call),
+		       .thread = thread->thread,
+		       .stack = call->stack,
+		       .at_ns = begin_ns},
 	       end_ns - begin_ns);
 }
 

@@ -17,12 +17,19 @@ struct idle_part {
 	uint32_t fn_before; /* the call before a time on a CPU; NO_FUNCTION unknown */
 	uint64_t address_before;
 	uint32_t holder; /* thread that had the lock, or was to end; 0 unknown */
-	uint64_t object; /* of a wait for a lock: its address; 0 unknown */
+	uint64_t
+		object; /* of a wait for a lock, or a function on the host: its address; 0 unknown */
 	const struct thread *thread; /* whose time it is */
 	const struct stack *stack; /* of the wait, the call, or the call behind; NULL: none */
 	const struct stack *stack_before; /* of the call before; NULL: none */
 	uint64_t at_ns; /* when it began */
 };
+
+/* Of a part that is due to a function on the host: its address, to be looked up as if it were a return address. */
+static inline uint64_t idle_function_address(const struct idle_part *part)
+{
+	return part->object + 1;
+}
 
 /* What a thread did for which others waited: it had their lock, or was to end. */
 struct idle_holder {

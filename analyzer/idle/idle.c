@@ -27,6 +27,7 @@ void idle_release(struct idle *idle)
 		for (k = 0; k < gpu->intervals_size && k < gpu->n_intervals; k++)
 			free(gpu->intervals[k].charges);
 		free(idle->gpus[i].processes);
+		free(idle->gpus[i].ran);
 		free(idle->gpus[i].intervals);
 	}
 	HASH_EMPTY (idle->names, name, next)
@@ -329,6 +330,8 @@ static void see_device(struct idle *idle, const struct record *record,
 	if (unlikely(user->unseen) && waits_for_work(record))
 		user->unseen = false;
 	busy = streams_outstanding(d) || user->unseen;
+	if (submits)
+		functions_see_call(user, record_stream(record->raw) ? c->stream : NULL, record->ns);
 	tell(idle, user,
 	     &(struct idle_news){.process = process,
 				 .begin_ns = record->ns - min_u64(record->duration_ns, record->ns),
@@ -410,6 +413,9 @@ void idle_see(struct idle *idle, const struct record *record, uint64_t in_calls_
 	switch (record->raw->other.event) {
 	case SPY_EV_OUTSIDE:
 		host_see_wait(host_thread_get(&idle->threads, record->thread), record);
+		break;
+	case SPY_EV_HOST_FUNCTION:
+		functions_see_run(idle, record);
 		break;
 	case SPY_EV_GAP:
 		host_see_gap(host_thread_get(&idle->threads, record->thread), c, record);

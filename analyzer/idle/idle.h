@@ -37,6 +37,13 @@ struct idle_ranges {
 
 uint64_t *idle_of_range(struct idle_ranges *ranges, const struct range_name *name);
 
+#define FUNCTIONS_KEPT 64
+
+struct ran_function {
+	const struct process *process;
+	uint64_t stream, handed_ns, address;
+};
+
 /* A GPU, as far as processes that were recorded use it. */
 struct idle_gpu {
 	struct reading_moment born; /* when it came up */
@@ -59,6 +66,9 @@ struct idle_gpu {
 	struct idle_interval *intervals; /* a ring, IDLE_KEPT at most */
 	size_t intervals_size;
 	uint64_t n_intervals;
+	struct ran_function
+		*ran; /* on the host, in its streams: the last FUNCTIONS_KEPT; NULL: none; owned */
+	uint64_t n_ran;
 	struct exact_gpu {
 		size_t n_known; /* processes whose operations are recorded at this time */
 		bool ever; /* they were, of all of them */
@@ -86,6 +96,10 @@ struct idle_user {
 	bool unseen; /* recording was dormant, and nothing has been waited for since: it may have work */
 	/* As if it were the only one: idle since then, 0: not, or unknown; and since when that is so and it is busy. */
 	uint64_t since_ns, works_ns;
+	/* The stream of the last call that may have given the GPU something to do, NULL: none of its own; when that returned,
+	 * and when the last one of another stream did. Calls on the fast path are none of these. */
+	const struct gpu_stream *handed_to;
+	uint64_t handed_ns, elsewhere_ns;
 };
 
 /* What a call of a process says of a GPU. What several of them make of the GPU is decided by these, in their order, alone. */
@@ -196,6 +210,19 @@ void busy_see_call(struct idle_gpu *gpu, struct host_thread *h, const struct pha
 void busy_see_look(struct host_thread *h, const struct phase *phase, const struct record *record,
 		   uint64_t in_calls_ns);
 uint64_t busy_certain_ns(const struct idle *idle, const struct idle_gpu *gpu);
+
+/* functions.c: a call has returned that may have given the process's GPU something to do, in that stream (NULL: in none, or
+ * unknown); and a function on the host has run. */
+void functions_see_call(struct idle_user *user, const struct gpu_stream *stream, uint64_t ns);
+void functions_see_run(struct idle *idle, const struct record *record);
+
+/* The address of the function that a call of the process put into that stream; 0: unknown. */
+uint64_t functions_address(const struct idle_gpu *gpu, const struct process *process,
+			   const struct completed_call *call);
+
+/* intervals.c: the GPU, which the process alone uses, had nothing to do because of that. */
+void idle_add_interval(struct idle *idle, struct idle_gpu *gpu, const struct process *process,
+		       uint64_t begin_ns, uint64_t end_ns, const struct idle_part *part);
 
 /* intervals.c: the GPU had nothing to do until the call; and a call that may have handed work to it was going on until now,
  * so that it may have had. */

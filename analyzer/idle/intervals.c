@@ -151,32 +151,30 @@ static struct journal_entry *write_down(struct idle *idle, const struct idle_gpu
 	return entry;
 }
 
-void idle_end(struct idle *idle, struct idle_gpu *gpu, const struct idle_news *news)
+/* What of that time lies in the process's working phase. NULL: nothing. */
+static struct idle_interval *begin_interval(struct idle *idle, struct idle_gpu *gpu,
+					    const struct process *process, uint64_t begin_ns,
+					    uint64_t end_ns)
 {
-	const struct phase *phase =
-		&idle->accounts->expect->phases.all[news->process->trace->index];
-	uint64_t begin_ns = max_u64(gpu->since_ns, phase->begin_ns);
-	uint64_t end_ns = min_u64(news->begin_ns, phase->end_ns);
+	const struct phase *phase = &idle->accounts->expect->phases.all[process->trace->index];
 	struct idle_charge *charges = NULL;
 	struct idle_interval *interval;
 	struct journal_entry *entry;
 
+	begin_ns = max_u64(begin_ns, phase->begin_ns);
+	end_ns = min_u64(end_ns, phase->end_ns);
 	if (begin_ns >= end_ns)
-		return;
+		return NULL;
 	interval = idle_next_interval(gpu);
 	if (gpu->n_intervals > gpu->intervals_size) { /* the place of an old one */
 		show_interval(idle, gpu, interval);
 		charges = interval->charges;
 	}
-	*interval = (struct idle_interval){
-		.begin_ns = begin_ns,
-		.end_ns = end_ns,
-		.ns = end_ns - begin_ns,
-		.charges = charges,
-		.range = news->told
-				 ? news->told->range
-				 : ranges_innermost(&idle->accounts->ranges, news->account->thread),
-		.ranges = news->told ? news->told->ranges : &idle->ranges};
+	*interval = (struct idle_interval){.begin_ns = begin_ns,
+					   .end_ns = end_ns,
+					   .ns = end_ns - begin_ns,
+					   .charges = charges,
+					   .ranges = &idle->ranges};
 	gpu->idle_ns += interval->ns;
 	entry = write_down(idle, gpu, JOURNAL_IDLE);
 	if (entry) {
@@ -184,9 +182,44 @@ void idle_end(struct idle *idle, struct idle_gpu *gpu, const struct idle_news *n
 		entry->idle.end_ns = end_ns;
 	}
 	idle_together(idle->gpus, idle->n_gpus, (size_t)(gpu - idle->gpus), interval);
+	return interval;
+}
+
+static uint64_t owner_of(const struct idle *idle, const struct idle_gpu *gpu)
+{
+	return idle_owner_gpu((size_t)(gpu - idle->gpus));
+}
+
+void idle_add_interval(struct idle *idle, struct idle_gpu *gpu, const struct process *process,
+		       uint64_t begin_ns, uint64_t end_ns, const struct idle_part *part)
+{
+	const struct idle_interval *last =
+		gpu->n_intervals ? &gpu->intervals[(gpu->n_intervals - 1) % gpu->intervals_size]
+				 : NULL;
+	struct charging c = {.idle = idle, .owner = owner_of(idle, gpu), .process = process};
+
+	if (last)
+		begin_ns = max_u64(begin_ns, last->end_ns);
+	c.interval = begin_interval(idle, gpu, process, begin_ns, end_ns);
+	if (c.interval)
+		charge(&c, part, c.interval->ns);
+}
+
+void idle_end(struct idle *idle, struct idle_gpu *gpu, const struct idle_news *news)
+{
+	struct idle_interval *interval =
+		begin_interval(idle, gpu, news->process, gpu->since_ns, news->begin_ns);
+
+	if (!interval)
+		return;
+	interval->range =
+		news->told ? news->told->range
+			   : ranges_innermost(&idle->accounts->ranges, news->account->thread);
+	if (news->told)
+		interval->ranges = news->told->ranges;
 	if (interval->range)
 		*idle_of_range(interval->ranges, interval->range) += interval->ns;
-	charge_all(idle, news, idle_owner_gpu((size_t)(gpu - idle->gpus)), interval);
+	charge_all(idle, news, owner_of(idle, gpu), interval);
 }
 
 static void shrink(struct idle_gpu *gpu, struct idle_interval *interval, uint64_t by_ns)

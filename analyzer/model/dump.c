@@ -332,6 +332,24 @@ static void print_outside(const struct dump *dump, const struct record *record)
 	}
 }
 
+static void print_host_function(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_host_function *r = &record->raw->host_function;
+
+	fprintf(dump->out, " by=%s", function_name(dump, record, r->fn));
+	print_tid(dump, "tid", r->tid);
+	if (!dump->stable)
+		fprintf(dump->out, " ran_ns=%" PRIu64,
+			timeline_span_ns(&record->stream->trace->timeline, r->duration));
+	print_handle(dump, "stream", r->stream);
+	if (!dump->stable) {
+		fputs(" runs=", dump->out);
+		print_frame(dump, record, r->function);
+		fputs(" caller=", dump->out);
+		print_frame(dump, record, r->caller);
+	}
+}
+
 static void print_stranger(const struct dump *dump, const struct record *record)
 {
 	char name[sizeof(record->raw->stranger.name) + 1];
@@ -652,6 +670,7 @@ static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_WINDOW] = print_window,
 	[SPY_EV_COST] = print_cost,
 	[SPY_EV_PART] = print_part,
+	[SPY_EV_HOST_FUNCTION] = print_host_function,
 };
 /* clang-format on */
 

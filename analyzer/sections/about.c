@@ -327,6 +327,7 @@ static void add_notes(struct report *report, const struct analysis *a)
 struct memory_row {
 	const char *process;
 	uint64_t kernels, range_names, notes, spare_stubs, heap_bytes, slots, left_out;
+	uint64_t functions_unwatched;
 };
 
 /* clang-format off */
@@ -339,6 +340,7 @@ static const struct column memory_columns[] = {
 	COLUMN(struct memory_row, slots, "threads at once", UNIT_COUNT),
 	COLUMN(struct memory_row, heap_bytes, "memory", UNIT_BYTES),
 	COLUMN(struct memory_row, left_out, "left out", UNIT_COUNT),
+	COLUMN_JSON(struct memory_row, functions_unwatched, UNIT_COUNT),
 };
 /* clang-format on */
 
@@ -374,6 +376,7 @@ static void add_memory(struct report *report, const struct analysis *a)
 			.heap_bytes = board->head.heap,
 			.left_out = (uint64_t)board->head.kernels_unnamed +
 				    board->head.notes_untold + board->head.ranges_unnamed,
+			.functions_unwatched = board->head.functions_unwatched,
 		};
 	}
 	report_add(report, &memory_kind, rows, n);

@@ -166,12 +166,26 @@ static const char *between(const struct idle_writer *w, const struct process *pr
 			    behind);
 }
 
+/* "on_host, app.c:3, put into a stream by cudaLaunchHostFunc in main, app.c:15". */
+static const char *function_words(const struct idle_writer *w, const struct process *process,
+				  const struct idle_part *part)
+{
+	const char *function =
+		place_words(w, process, NULL, idle_function_address(part), part->at_ns);
+	const char *site =
+		site_words(w, process, part->fn, part->stack, part->address, part->at_ns);
+
+	return arena_printf(w->texts, "%s, put into a stream by %s", function ?: "unknown", site);
+}
+
 const char *idle_part_place(const struct idle_writer *w, const struct process *process,
 			    const struct idle_part *part)
 {
 	if (part->cause == IDLE_PYTHON || part->cause == IDLE_CPU ||
 	    (part->cause == IDLE_UNEXPLAINED && part->fn_before != NO_FUNCTION))
 		return between(w, process, part);
+	if (part->cause == IDLE_HOST_FUNCTION && part->object)
+		return function_words(w, process, part);
 	return site_words(w, process, part->fn, part->stack, part->address, part->at_ns);
 }
 

@@ -65,6 +65,7 @@ union spy_any {
 	struct spy_rec_window window;
 	struct spy_rec_cost cost;
 	struct spy_rec_part part;
+	struct spy_rec_host_function host_function;
 };
 
 /* Per record type: bytes before the texts, number of texts, name in metadata. */

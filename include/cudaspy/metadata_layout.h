@@ -93,7 +93,8 @@
 	EVENT(SPY_EV_NCCL_STATE, spy_rec_nccl_state, nccl_state, 0) \
 	EVENT(SPY_EV_WINDOW, spy_rec_window, window, 0) \
 	EVENT(SPY_EV_COST,   spy_rec_cost,   cost,   0) \
-	EVENT(SPY_EV_PART, spy_rec_part, part, 0)
+	EVENT(SPY_EV_PART, spy_rec_part, part, 0) \
+	EVENT(SPY_EV_HOST_FUNCTION, spy_rec_host_function, host_function, 0)
 
 /* Names of the values of the small enums of trace_format.h, in their order, from 0. */
 #define SPY_MEMORY_KINDS(NAME) \
@@ -652,7 +653,18 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tu32 reserved;\n"
 		       "\t\tu64 removed_calls;\n"
 		       "\t\tu64 removed_until;\n"
-		       "\t\tu64 recording_began;\n");
+		       "\t\tu64 recording_began;\n")
+	SPY_TSDL_EVENT("42", "host_function",
+		       "\t\tu8 device;\n"
+		       "\t\tu8 reserved;\n"
+		       "\t\tu32 tid;\n"
+		       "\t\tu48 duration;\n"
+		       "\t\tfn_t fn;\n"
+		       "\t\taddress64 function;\n"
+		       "\t\taddress64 _stream;\n"
+		       "\t\tu64 handed;\n"
+		       "\t\taddress48 caller;\n"
+		       "\t\tu16 context;\n");
 /* clang-format on */
 
 #endif

@@ -124,6 +124,7 @@ enum spy_event {
 	SPY_EV_WINDOW, /* recording begins or ends for a while */
 	SPY_EV_COST, /* how many calls the thread made in a cost window */
 	SPY_EV_PART, /* a part of the recording begins or ends */
+	SPY_EV_HOST_FUNCTION, /* CUDA ran a function that the program had put into a stream */
 	SPY_EV_COUNT_ALL
 };
 
@@ -839,6 +840,28 @@ struct spy_rec_nccl_state {
 	char text[112]; /* what there is to say, with a NUL */
 } __attribute__((packed));
 
+/* ---- functions on the host ------------------------------------------------------------------ */
+
+/*
+ * In the stream of the thread of CUDA's that ran it, when it has ended: a function that the program put into a stream
+ * (cudaLaunchHostFunc, cudaStreamAddCallback). When it began, all work of the stream before it was done, and until it has
+ * ended none behind it begins.
+ */
+struct spy_rec_host_function {
+	uint64_t time;
+	uint16_t event;
+	uint8_t device; /* current, of the call that handed it over; SPY_DEVICE_NONE unknown */
+	uint8_t reserved;
+	uint32_t tid; /* the thread that handed it over */
+	uint64_t duration : 48; /* cycles */
+	uint64_t fn : 16; /* the call */
+	uint64_t function; /* its address */
+	uint64_t stream; /* as in records of calls */
+	uint64_t handed; /* when, right before the call (cycles) */
+	uint64_t caller : 48; /* return address of the call */
+	uint64_t context : 16; /* number, 0 unknown */
+} __attribute__((packed));
+
 /* ---- windows ------------------------------------------------------------------------------ */
 
 /*
@@ -1000,6 +1023,9 @@ struct spy_board {
 	uint64_t removed_calls;
 	uint64_t removed_lost;
 	uint64_t removed_cycles;
+	/* Functions put into streams or graphs that were not looked at: a graph may run them again, or there was no room (0 in
+	 * traces of before) */
+	uint64_t functions_unwatched;
 };
 
 enum spy_wanted {
@@ -1078,6 +1104,7 @@ _Static_assert(sizeof(struct spy_rec_nccl_comm) == 80, "layout");
 _Static_assert(sizeof(struct spy_rec_collective) == 48, "layout");
 _Static_assert(sizeof(struct spy_rec_collective_ran) == 48, "layout");
 _Static_assert(sizeof(struct spy_rec_nccl_state) == 128, "layout");
+_Static_assert(sizeof(struct spy_rec_host_function) == 56, "layout");
 _Static_assert(sizeof(struct spy_rec_window) == 128, "layout");
 _Static_assert(sizeof(struct spy_rec_cost) == 96, "layout");
 _Static_assert(sizeof(struct spy_rec_part) == 64, "layout");

@@ -32,10 +32,12 @@ extern uint64_t spy_outside_least;
 /* When a session begins. frequency: cycles a second. */
 void spy_outside_begin(uint64_t frequency);
 
-/* Does the calling thread make CUDA calls, and is it in none? */
+/* Does the calling thread make CUDA calls, and is it in none? What a thread of CUDA's waits for between the program's
+ * functions is CUDA's affair. */
 static inline bool spy_is_outside(void)
 {
-	return !spy_self->depth && spy_self->packet && !spy_self->reentry_frame;
+	return !spy_self->depth && spy_self->packet && !spy_self->reentry_frame &&
+	       !spy_self->serves_cuda;
 }
 
 /* A wait of the calling thread, which is at work on its records, goes into one; it began at `begun` and is there from

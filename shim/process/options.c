@@ -53,6 +53,7 @@ void spy_options_read(void)
 	switch_off(&spy_options.nogetters);
 	switch_off(&spy_options.nonvtx);
 	switch_off(&spy_options.nonccl);
+	switch_off(&spy_options.nofunctions);
 	switch_off(&spy_options.redact);
 	switch_off(&spy_options.disable);
 }

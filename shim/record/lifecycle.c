@@ -31,6 +31,7 @@
 #include "lib/unwind.h"
 #include "nccl/operations.h"
 #include "nccl/profiler.h"
+#include "inspect/host_function.h"
 #include "nvtx/inject.h"
 #include "nvtx/ranges.h"
 #include "probe/outside.h"
@@ -64,6 +65,7 @@ static void after_fork_in_child(void)
 	spy_folder_forget();
 	spy_tear_forked();
 	spy_ranges_forked();
+	spy_host_functions_forked();
 	spy_nvtx_forked();
 	spy_nccl_forked();
 	spy_window_init();

@@ -329,6 +329,7 @@ struct spy_thread *spy_thread_begin(void)
 	memset(thread->holds, 0, sizeof(thread->holds));
 	memset(thread->acquired, 0, sizeof(thread->acquired));
 	thread->row = NULL;
+	thread->serves_cuda = false;
 	thread->gaps = (struct spy_gaps){0};
 	thread->python_asked = NULL;
 	spy_python_ask(&thread->python_asked);

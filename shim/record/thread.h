@@ -142,6 +142,7 @@ struct spy_thread {
 	uint32_t tid;
 	pthread_t handle; /* 0: the slot is free */
 	uint32_t next_free; /* slot number, 0 none: while on the session's list of free slots */
+	bool serves_cuda; /* it is CUDA's, and runs functions of the program's (inspect/host_function.c) */
 	bool asleep; /* it has no packet for the time being: recording is, or was, dormant */
 	uint32_t turn; /* spy_window_turn when it was last awake */
 	uint64_t retry_at; /* no room for a packet: do not try again before (cycles) */

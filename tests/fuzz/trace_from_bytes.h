@@ -462,6 +462,24 @@ static inline void tb_outside(struct tb *t)
 	tb_write(t, &r, sizeof(r));
 }
 
+static inline void tb_host_function(struct tb *t)
+{
+	struct spy_rec_host_function r = {
+		.time = t->now,
+		.event = SPY_EV_HOST_FUNCTION,
+		.device = (uint8_t)TB_ONE_OF(t, 0, 1, SPY_DEVICE_NONE),
+		.tid = tb_tid(t, tb_byte(t) % 16),
+		.duration = tb_duration(t) & 0xffffffffffff,
+		.fn = tb_fn(t, SPY_EV_OP),
+		.function = tb_caller(t),
+		.stream = TB_ONE_OF(t, 1, 2, 8, 9, 0),
+		.handed = t->now - TB_ONE_OF(t, 0, 1000, 100000, 5000000, 4000000000),
+		.caller = tb_caller(t),
+	};
+
+	tb_write(t, &r, sizeof(r));
+}
+
 /* A GPU's: in whatever stream, which may be one of such records. */
 static inline void tb_gpu(struct tb *t)
 {
@@ -548,6 +566,8 @@ static inline void tb_sched(struct tb *t)
 		tb_gpu(t);
 	else if (what & 8)
 		tb_cost(t);
+	else if (what & 16)
+		tb_host_function(t);
 	else
 		tb_write(t, &r, sizeof(r));
 }

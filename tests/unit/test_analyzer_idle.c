@@ -269,6 +269,58 @@ static void test_other_stream(void **state)
 	assert_int_equal(charged(gpu(s, 0), "feeder_causes", "sleep"), (STEPS - 1) * 2 * MS);
 }
 
+/* Steps: a kernel, a function on the host and another kernel in stream 8, and what else there is. The function runs for
+ * 2 ms of the wait of 4 ms. behind: milliseconds until the second kernel is handed over. */
+static void functions(struct story *s, const char *beside, unsigned int behind)
+{
+	uint64_t handed[STEPS];
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		call(s, 1000, 2000, "op cudaLaunchHostFunc stream=8 caller=0x72");
+		handed[i] = s->ns - 2000;
+		if (beside)
+			call(s, 1000, 4000, "%s", beside);
+		launch(s, behind * MS, 4000);
+		wait_for_stream(s, 4 * MS, 0x20);
+	}
+	launch(s, 0, 4000);
+	fprintf(s->log, "slot 2 tid=9\n1us thread tid=9 name=\"cuda\"\n");
+	for (i = 0; i < STEPS; i++)
+		fprintf(s->log,
+			"%lluns host_function by=cudaLaunchHostFunc tid=7 stream=8 duration=2ms "
+			"ago=%lluns function=0x99 caller=0x72\n",
+			(unsigned long long)handed[i] + 3 * MS, 3ull * MS + 10);
+	conclude(s);
+}
+
+/* While a function on the host runs, the GPU has nothing to do, if no other stream has; because of the function, if there is
+ * work behind it. */
+static void test_host_function(void **state)
+{
+	static const char other[] = "launch cudaLaunchKernel kernel=2 stream=9 caller=0x11";
+	struct story *s = *state;
+
+	functions(s, NULL, 0);
+	assert_in_range(charged(gpu(s, 0), "idle_causes", "host-function"), (STEPS - 1) * 2 * MS,
+			STEPS * 2 * MS);
+	assert_int_equal(ns_of(gpu(s, 0), "idle_ns"),
+			 charged(gpu(s, 0), "idle_causes", "host-function"));
+	functions(s, NULL, 2); /* it has been running for 1 ms by then */
+	assert_in_range(charged(gpu(s, 0), "idle_causes", "host-function"),
+			(STEPS - 1) * 9 * MS / 10, STEPS * MS);
+	functions(s, NULL, 4);
+	assert_int_equal(charged(gpu(s, 0), "idle_causes", "host-function"), 0);
+	functions(s, other, 0);
+	assert_int_equal(charged(gpu(s, 0), "idle_causes", "host-function"), 0);
+	/* It waits for all streams, so that its own stream alone has work from the second step on. */
+	functions(s, "op cudaDeviceSynchronize caller=0x21", 0);
+	assert_in_range(charged(gpu(s, 0), "idle_causes", "host-function"), (STEPS - 1) * MS,
+			STEPS * 2 * MS);
+}
+
 /* Another thread's call that began before the GPU was waited for, and copies meanwhile, is known when it
  * returns. */
 static void test_taken_back(void **state)
@@ -600,6 +652,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ran_earlier, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_in_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_stream, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_host_function, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_taken_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_taken_back_of_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_blind, setup, teardown),

@@ -563,6 +563,23 @@ static void tt_outside(struct tt_state *s, const struct tt_line *l, uint64_t tim
 	tw_record(&s->w, s->slot, &outside, sizeof(outside));
 }
 
+static void tt_host_function(struct tt_state *s, const struct tt_line *l, uint64_t time)
+{
+	struct spy_rec_host_function function = {
+		.time = time,
+		.event = SPY_EV_HOST_FUNCTION,
+		.device = (uint8_t)tt_value(s, l, "device", 0),
+		.tid = (uint32_t)tt_value(s, l, "tid", 0),
+		.duration = tt_value(s, l, "duration", 0),
+		.fn = (uint16_t)tt_find(s, tt_functions, tt_text(l, "by")),
+		.function = tt_value(s, l, "function", 0),
+		.stream = tt_value(s, l, "stream", 0),
+		.handed = time - tt_value(s, l, "ago", 0),
+		.caller = tt_value(s, l, "caller", 0)};
+
+	tw_record(&s->w, s->slot, &function, sizeof(function));
+}
+
 static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event event,
 		     uint64_t time)
 {
@@ -623,6 +640,8 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 		tt_nccl(s, l, event, time);
 	} else if (event == SPY_EV_OUTSIDE) {
 		tt_outside(s, l, time);
+	} else if (event == SPY_EV_HOST_FUNCTION) {
+		tt_host_function(s, l, time);
 	} else if (event >= SPY_EV_GPU_OP && event <= SPY_EV_GPU_STATE) {
 		tt_gpu(s, l, event, time);
 	} else if (event == SPY_EV_SCHED || event == SPY_EV_GAP) {
