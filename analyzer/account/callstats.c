@@ -34,10 +34,19 @@ void callstats_failed(struct callstats *s, const struct model *model, const stru
 {
 	uint16_t result = record->raw->call_head.result;
 
-	if (result == NO_DEVICE &&
-	    !strstr(model->set->functions.all[record->fn].name, "DeviceCount"))
-		return;
-	s->answers += callstats_answer(result) != NULL;
+	bool asks = result != NO_DEVICE ||
+		    strstr(model->set->functions.all[record->fn].name, "DeviceCount");
+
+	if (asks && callstats_answer(result))
+		s->answers++;
+	else
+		callstats_join_failed(s, &(struct last_failed){record->ns, record->fn, result});
+}
+
+void callstats_join_failed(struct callstats *s, const struct last_failed *more)
+{
+	if (more->result && (!s->last_failed.result || more->ns >= s->last_failed.ns))
+		s->last_failed = *more;
 }
 
 void callstats_init(struct callstats *s, const struct model *model, struct filtering *filtering)

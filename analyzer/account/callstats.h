@@ -53,6 +53,12 @@ struct callstats {
 	bool named_elsewhere;
 	/* Of the failed ones of depth 0: what they returned answers a question (callstats_answer). */
 	uint64_t answers;
+	/* The last one that does not: of a program that an error ends, it. fn, result: as of the record. */
+	struct last_failed {
+		uint64_t ns;
+		uint32_t fn;
+		uint16_t result; /* 0: there is none */
+	} last_failed;
 };
 
 /*
@@ -62,8 +68,10 @@ struct callstats {
  */
 const char *callstats_answer(uint32_t result);
 
-/* Counts a call of depth 0 that failed, if that is an answer. */
+/* A call of depth 0 that failed: an answer, or the last failure so far. */
 void callstats_failed(struct callstats *s, const struct model *model, const struct record *record);
+
+void callstats_join_failed(struct callstats *s, const struct last_failed *more);
 
 /* Of a process and a device, as work_index. */
 static inline size_t callstats_index(const struct callstats *s, size_t process, uint32_t device)

@@ -93,6 +93,7 @@ static void join_stats_of(struct callstats *s, const struct part *part)
 		}
 	s->all.counted = add_capped(s->all.counted, more->all.counted);
 	s->answers += more->answers;
+	callstats_join_failed(s, &more->last_failed);
 }
 
 static void join_stats(struct parts *p)

@@ -423,6 +423,21 @@ static const char *windows_text(struct summary_row *row, const struct analysis *
 			    n == 1 ? "" : arena_printf(texts, " of %zu processes", n));
 }
 
+/* "1 of these calls returned an error: cudaSetDevice, cudaErrorInvalidDevice": a program may have ended because of the last. */
+static const char *failures_text(const struct analysis *a, uint64_t n, struct arena *texts)
+{
+	const struct last_failed *last = &a->stats.last_failed;
+	const char *name = text_result(a->set, last->fn, last->result);
+	char count[32];
+
+	format_count(count, sizeof(count), n);
+	if (!last->result)
+		return arena_printf(texts, "%s of these calls returned an error", count);
+	return arena_printf(texts, "%s of these calls returned an error%s %s, %s", count,
+			    n == 1 ? ":" : ", the last one", text_function(a->set, last->fn),
+			    name ?: arena_printf(texts, "error %u", last->result));
+}
+
 static void write_summary(struct summary_row *row, const struct analysis *a, struct arena *texts)
 {
 	const struct trace *first = root_process(a->set);
@@ -455,10 +470,8 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 		row->called =
 			arena_printf(texts, "%s; %s more were only counted", row->called, count);
 	}
-	if (row->failed > a->stats.answers) {
-		format_count(count, sizeof(count), row->failed - a->stats.answers);
-		row->failures = arena_printf(texts, "%s of these calls returned an error", count);
-	}
+	if (row->failed > a->stats.answers)
+		row->failures = failures_text(a, row->failed - a->stats.answers, texts);
 	if (row->unfinished)
 		row->ended = arena_printf(texts,
 					  "%llu of %llu processes not in order: killed, "

@@ -134,6 +134,8 @@ done
 FAKE_MODE=quiet FAKE_RESULT=2 CUDASPY_OUT=$tmp/fails spied "$bin/life" calls 3 2>err
 "$tool" report "$tmp/fails" >said
 grep -q '^  failed  *[0-9]* of these calls returned an error' said || fail "calls that fail: $(head -n 8 said)"
+tr -s ' \n' ' ' <said | grep -Eq ' returned an error(:|, the last one) cu[A-Za-z_0-9]+, [A-Za-z_]*(MemoryAllocation|OUT_OF_MEMORY) ' ||
+	fail "which call failed: $(head -n 8 said)"
 grep -q '^  found  *no problem$' said && fail "a program whose calls failed is said to have no problem"
 (trap - PIPE; "$tool" report --format=html --fail-on=any "$tmp/fails" 2>err; echo $? >status) | head -c 100 >said
 expect "a gate that fails | head: status" "$(cat status)" "$("$tool" report --fail-on=any "$tmp/fails" >/dev/null 2>&1; echo $?)"
