@@ -5,8 +5,10 @@
  * other streams of the GPU certainly had nothing to do either, the GPU was idle; and because of the function, as far as its
  * stream had work behind it. A GPU that several processes use is left out: it may have worked for another one.
  */
+#include <stdlib.h>
 #include "account/stream_functions.h"
 #include "account/streams.h"
+#include "trace/groups.h"
 #include "idle.h"
 
 /* A function that has run, and what it was run for. */
@@ -166,11 +168,34 @@ static void remember(struct idle_gpu *gpu, const struct run *run)
 		.address = raw->function};
 }
 
-static bool is_its_alone(const struct idle *idle, const struct idle_user *user)
+static void find_shared(struct idle *idle)
+{
+	const struct trace_set *set = idle->accounts->model->set;
+	uint32_t *each = xcalloc(set->n_traces + 1, sizeof(*each));
+	uint32_t i;
+
+	for (i = 0; i < set->n_traces; i++)
+		each[i] = i;
+	idle->shared = groups_elsewhere(set, each, &idle->n_shared);
+	idle->shared_known = true;
+	free(each);
+}
+
+/* Does no other process use the GPU, in the whole of the recording? Which of them came first, parts of a set do not know. */
+static bool is_its_alone(struct idle *idle, const struct process *process,
+			 const struct idle_user *user)
 {
 	const struct idle_gpu *gpu = user->gpu ? &idle->gpus[user->gpu - 1] : NULL;
+	uint64_t key;
 
-	return gpu && !gpu->elsewhere && gpu->n_processes == 1 && !user->unseen;
+	if (!gpu || gpu->n_processes > 1 || user->unseen)
+		return false;
+	if (!idle->shared_known)
+		find_shared(idle);
+	if (!gpu->uuid || !idle->n_shared)
+		return true;
+	key = groups_gpu_key(process->trace, gpu->uuid);
+	return !bsearch(&key, idle->shared, idle->n_shared, sizeof(key), groups_by_key);
 }
 
 void functions_see_run(struct idle *idle, const struct record *record)
@@ -189,7 +214,7 @@ void functions_see_run(struct idle *idle, const struct record *record)
 
 	if (user->gpu)
 		remember(&idle->gpus[user->gpu - 1], &run);
-	if (!known || !is_its_alone(idle, user) || run.stream->work == run.function.work)
+	if (!known || !is_its_alone(idle, process, user) || run.stream->work == run.function.work)
 		return;
 	since_ns = others_idle_since(&run);
 	if (since_ns == UINT64_MAX)

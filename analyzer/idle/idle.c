@@ -35,6 +35,7 @@ void idle_release(struct idle *idle)
 	free(idle->gpus);
 	free(idle->users);
 	free(idle->recorded);
+	free(idle->shared);
 	gpu_ops_release(&idle->ops);
 	free(idle->ranges.ns);
 	free(idle->pieces.all);

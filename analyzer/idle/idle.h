@@ -149,6 +149,9 @@ struct idle {
 		*journal; /* of a part: has what is to be known of it elsewhere; NULL: none */
 	const uint64_t *elsewhere; /* groups_gpu_key of GPUs that other parts use, too, ascending */
 	size_t n_elsewhere;
+	uint64_t *shared; /* groups_gpu_key of GPUs that several processes use, ascending; owned */
+	size_t n_shared;
+	bool shared_known;
 	struct idle_ranges ranges;
 	struct idle_pieces pieces; /* of the call in hand */
 };

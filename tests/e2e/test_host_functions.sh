@@ -69,3 +69,14 @@ expect "off: records" "$(records)" 0
 expect "off: charged" "$(charged)" 0
 CUDASPY_CAPTURE_RANGE=command played host 40
 expect "dormant: records" "$(records)" 0
+
+# A GPU that two processes use may work for the other one: nothing is said, by however many threads it is read.
+rm -rf "$out"
+for i in 1 2; do
+	CUDASPY_OUT=$out LD_LIBRARY_PATH=$build/sim/lib LD_PRELOAD="$first $shim" timeout 60 "$program" host >"two$i" 2>&1 &
+done
+wait
+for jobs in 1 2; do
+	"$tool" report --jobs=$jobs --format=json "$out"/*.cudaspy >report.json || fail "two processes: no report"
+	expect "two processes, $jobs threads: charged" "$(charged)" 0
+done
