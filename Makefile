@@ -5,6 +5,8 @@ PREFIX    ?= /usr/local
 DESTDIR   ?=
 BUILD     ?= build
 $(if $(word 2,$(BUILD)),$(error BUILD=$(BUILD): it cannot hold blanks))
+# One name for each file: what depends on which header is noted by it.
+override BUILD := $(BUILD:$(CURDIR)/%=%)
 DEBUG     ?= 0
 SAN       ?=
 V         ?= 0
