@@ -56,10 +56,11 @@ _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more counted rows than coun
 	 (contract) == SPY_CONTRACT_COPY_SYNC || (contract) == SPY_CONTRACT_COPY_ASYNC || \
 	 (contract) == SPY_CONTRACT_COPY_BATCH || (contract) == SPY_CONTRACT_PEER || \
 	 (contract) == SPY_CONTRACT_MEMSET_SYNC || (contract) == SPY_CONTRACT_SUBMIT)
-#define sampled(layer, contract) \
-	((contract) == SPY_CONTRACT_LAUNCH && (layer) != SPY_LAYER_DRIVER ? SPY_SAMPLED_LEGACY \
-	 : may_be_too_many(contract)                                      ? SPY_SAMPLED_ALL \
-									  : SPY_SAMPLED_NONE)
+#define sampled(layer, record, contract) \
+	((record) == SPY_COUNTED                                            ? SPY_SAMPLED_ALL \
+	 : (contract) == SPY_CONTRACT_LAUNCH && (layer) != SPY_LAYER_DRIVER ? SPY_SAMPLED_LEGACY \
+	 : may_be_too_many(contract)                                        ? SPY_SAMPLED_ALL \
+									    : SPY_SAMPLED_NONE)
 
 /*
  * The runtime's calls make these calls of the driver's, which are then only counted. The outer call
@@ -113,7 +114,7 @@ enum {
 			elide_from(layer_, SPY_##record_, SPY_CONTRACT_##contract_, inspector_), \
 		.keeps = keeps_tables(inspector_), \
 		.makes = makes(SPY_CONTRACT_##contract_, SPY_INSPECTOR_##inspector_), \
-		.sampled = sampled(layer_, SPY_CONTRACT_##contract_)},
+		.sampled = sampled(layer_, SPY_##record_, SPY_CONTRACT_##contract_)},
 #define SLOTS_DRIVER(name, record, contract, inspector) \
 	SLOT(name, 0, SPY_LAYER_DRIVER, record, contract, inspector)
 #define SLOTS_RT11(name, record, contract, inspector) \
@@ -250,55 +251,38 @@ uint16_t spy_slots_number(struct spy_slot *slot)
 	return counter;
 }
 
-/*
- * How long the timed calls of each counted function were: each long one adds LONG_STEP, each short one takes one off, so that
- * one in five is enough, and the first call of a program, which starts CUDA up, is not.
- */
-#define LONG_STEP 4
-#define LONG_ENOUGH 12
-#define LONG_NEVER UINT8_MAX
-#define LONG_US 2 /* recording a call costs a tenth of that at most (docs/PERFORMANCE.md) */
+/* Recording a call costs a tenth of that at most (docs/PERFORMANCE.md). */
+#define LONG_US 2
 
+uint8_t spy_slots_timed[SPY_FN_COUNT] = {[0 ... SPY_FN_COUNT - 1] = SPY_TIMED_LEAST};
 static uint64_t worth_a_record = UINT64_MAX; /* cycles */
-static uint8_t long_calls[SPY_FN_COUNT];
 
 void spy_slots_begin(uint64_t frequency)
 {
-	worth_a_record = spy_options.nogetters ? UINT64_MAX : frequency / (1000000 / LONG_US);
-}
-
-static void record_counted(uint16_t fn)
-{
-	for (size_t i = fn * 3; i < fn * 3 + 3u; i++)
-		if (spy_slots_exist(i) && spy_slot_record(&spy_slots[i]) == SPY_COUNTED) {
-			__atomic_store_n(&spy_slots[i].sampled, SPY_SAMPLED_ALL, __ATOMIC_RELAXED);
-			__atomic_store_n(&spy_slots[i].record, SPY_TRACED, __ATOMIC_RELAXED);
-		}
+	if (!spy_options.nogetters)
+		worth_a_record = frequency / (1000000 / LONG_US);
 }
 
 void spy_slots_count(uint16_t fn)
 {
-	long_calls[fn] = LONG_NEVER;
+	spy_slots_timed[fn] = 0;
 	for (size_t i = fn * 3; i < fn * 3 + 3u; i++)
 		if (spy_slots_exist(i) && spy_slots[i].record == SPY_TRACED)
 			spy_slots[i].record = SPY_COUNTED;
 }
 
-/* Threads may do so at once: a step may be lost, and all write the same in the end. */
-bool spy_slots_timed(struct spy_slot *slot, uint64_t cycles)
+/* Threads may do so at once: a step may be lost. */
+bool spy_slots_took(const struct spy_slot *slot, uint64_t cycles)
 {
-	uint8_t score = __atomic_load_n(&long_calls[slot->fn], __ATOMIC_RELAXED);
+	uint8_t *timed = &spy_slots_timed[slot->fn];
+	uint8_t now = __atomic_load_n(timed, __ATOMIC_RELAXED);
 	bool is_long = cycles >= worth_a_record;
 
-	if (score == LONG_NEVER)
-		return false;
-	if (is_long)
-		score += LONG_STEP;
-	else if (score)
-		score--;
-	__atomic_store_n(&long_calls[slot->fn], score, __ATOMIC_RELAXED);
-	if (score >= LONG_ENOUGH)
-		record_counted(slot->fn);
+	if (is_long && now + SPY_TIMED_LEAST <= SPY_TIMED_AMONG)
+		now += SPY_TIMED_LEAST;
+	else if (!is_long && now > SPY_TIMED_LEAST)
+		now--;
+	__atomic_store_n(timed, now, __ATOMIC_RELAXED);
 	return is_long;
 }
 

@@ -78,11 +78,15 @@ void spy_slots_count(uint16_t fn);
 void spy_slots_trace(uint16_t fn);
 
 /*
- * Of a counted function's calls some are timed (call.c). Where most of these take longer than recording them costs, all of its
- * calls are recorded from now on: a getter that enters the kernel, or waits for a lock that no probe sees. Not those that the
- * user has counted. cycles: how long the call took. True: it is worth a record.
+ * Of a counted function's calls some are timed (call.c): so many of each SPY_TIMED_AMONG that a thread makes, and more where many
+ * prove long: a getter that enters the kernel, or waits for a lock that no probe sees. By function; 0: the user has it counted.
  */
-bool spy_slots_timed(struct spy_slot *slot, uint64_t cycles);
+#define SPY_TIMED_LEAST 4
+#define SPY_TIMED_AMONG 64
+extern uint8_t spy_slots_timed[SPY_FN_COUNT];
+
+/* A timed call took so many cycles. True: that is worth a record. */
+bool spy_slots_took(const struct spy_slot *slot, uint64_t cycles);
 
 /* Of the process, once it records. */
 void spy_slots_begin(uint64_t frequency);

@@ -188,18 +188,16 @@ static inline void count_call(struct spy_thread *thread, struct spy_frame *frame
 	show_call(thread, frame, fn, depth, 0);
 }
 
-/*
- * Some calls of each counted function are timed, to see whether they are as short as they are believed to be: the first few of
- * each TIMED_AMONG that a thread makes. Questions are not (probe/query.h), nor calls inside one that is timed. 0: not this one.
- */
-#define TIMED 4
-#define TIMED_AMONG 64
-
+/* Some calls of each counted function are timed, to see whether they are as short as they are believed to be (slots.h). Questions
+ * are not (probe/query.h), nor calls inside one that is timed. 0: not this one. */
 static inline uint64_t start_of_counted(const struct spy_thread *thread,
 					const struct spy_slot *slot, uint8_t depth)
 {
+	uint64_t counted = thread->page->counts[spy_slot_counter(slot)];
+
 	if (depth || slot->inspector ||
-	    thread->page->counts[spy_slot_counter(slot)] % TIMED_AMONG >= TIMED)
+	    counted % SPY_TIMED_AMONG >=
+		    __atomic_load_n(&spy_slots_timed[slot->fn], __ATOMIC_RELAXED))
 		return 0;
 	return spy_clock();
 }
@@ -325,9 +323,9 @@ static inline void show_dormant(struct spy_thread *thread, const struct spy_fram
  * the board. */
 static inline void count_outer(struct spy_thread *thread, const struct spy_slot *slot)
 {
-	if (likely(spy_slot_record(slot) == SPY_TRACED))
+	if (likely(slot->record == SPY_TRACED))
 		thread->counts.calls[slot->fn]++;
-	else if (spy_slot_record(slot) != SPY_TRANSPARENT)
+	else if (slot->record != SPY_TRANSPARENT)
 		spy_count(&thread->page->counts[spy_slot_counter(slot)]);
 }
 
@@ -502,7 +500,7 @@ __attribute__((noinline)) static void *enter_recorded(struct spy_frame *frame,
 	}
 	if (unlikely(!spy_thread_try_work(thread, frame)))
 		return real;
-	if (spy_slot_record(slot) != SPY_TRACED)
+	if (slot->record != SPY_TRACED)
 		begin_counted(thread, frame, slot, depth);
 	else if (likely(!depth))
 		begin_outer(thread, frame, slot);
@@ -516,7 +514,7 @@ __attribute__((noinline)) static void *enter_recorded(struct spy_frame *frame,
 __attribute__((noinline)) static void *pass_by(struct spy_frame *frame, struct spy_slot *slot,
 					       void *real)
 {
-	if (spy_slot_record(slot) != SPY_TRANSPARENT)
+	if (slot->record != SPY_TRANSPARENT)
 		return enter_dormant(frame, slot, true)
 			       ? enter_recorded(frame, slot, spy_self, real)
 			       : real;
@@ -540,7 +538,7 @@ static inline __attribute__((always_inline)) void *enter(struct spy_frame *frame
 #endif
 
 	/* A transparent one; or recording is dormant. */
-	if (unlikely(spy_slot_record(slot) < spy_window_recorded_from())) {
+	if (unlikely(slot->record < spy_window_recorded_from())) {
 		begin_frame(frame, slot, thread);
 		if (likely(pass_dormant(thread, frame, slot)))
 			return real;
@@ -671,22 +669,6 @@ static inline bool is_worth_a_record(const struct spy_thread *thread, const stru
 	       (frame->details.event == SPY_EV_NESTED && (uint32_t)frame->result);
 }
 
-/* One that was not timed lasted at least since it waited. */
-__attribute__((noinline)) static void write_counted(struct spy_thread *thread,
-						    struct spy_frame *frame, uint64_t now)
-{
-	uint64_t *counter = &thread->page->counts[spy_slot_counter(frame->slot)];
-	uint64_t waited = thread->calls[frame->depth].start;
-
-	if (!frame->start)
-		frame->start = waited ? waited : now;
-	frame->details.event = frame->depth ? SPY_EV_NESTED : SPY_EV_CALL;
-	frame->details.flags = 0;
-	if (*counter)
-		--*counter;
-	append_record(thread, frame, frame->depth, now);
-}
-
 /* What is rare about calls, in one branch: it took long, its result is not 0, it copied pageable
  * memory, a long time without a call is beside it, it made something, or is one of those in a
  * sample. */
@@ -710,6 +692,24 @@ __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
 		spy_sched_look(thread, now);
 	spy_stack_look(thread, frame, now);
 	thread->gaps.behind = false;
+}
+
+/* One that was not timed lasted at least since it waited. */
+__attribute__((noinline)) static void write_counted(struct spy_thread *thread,
+						    struct spy_frame *frame, uint64_t now)
+{
+	uint64_t *counter = &thread->page->counts[spy_slot_counter(frame->slot)];
+	uint64_t waited = thread->calls[frame->depth].start;
+
+	if (!frame->start)
+		frame->start = waited ? waited : now;
+	frame->details.event = frame->depth ? SPY_EV_NESTED : SPY_EV_CALL;
+	clear_details(frame);
+	if (*counter)
+		--*counter;
+	if (!frame->depth && is_rare(thread, frame, now))
+		look_closer(thread, frame, now);
+	append_record(thread, frame, frame->depth, now);
 }
 
 /*
@@ -767,7 +767,7 @@ static inline void leave_counted(struct spy_thread *thread, struct spy_frame *fr
 		return;
 	if (unlikely(frame->start)) {
 		now = spy_clock();
-		is_long = spy_slots_timed(frame->slot, now - frame->start);
+		is_long = spy_slots_took(frame->slot, now - frame->start);
 	}
 	if (unlikely(is_long || is_worth_a_record(thread, frame)))
 		write_counted(thread, frame, now ? now : spy_clock());

@@ -37,12 +37,6 @@ struct spy_slot {
 
 #define SPY_COUNTER_NONE UINT16_MAX
 
-/* enum spy_record. A counted row may become a traced one while others call it (spy_slots_timed). */
-static inline uint8_t spy_slot_record(const struct spy_slot *slot)
-{
-	return __atomic_load_n(&slot->record, __ATOMIC_RELAXED);
-}
-
 /* Pairs with spy_slots_number, in another thread perhaps: the counter has its name. */
 static inline uint16_t spy_slot_counter(const struct spy_slot *slot)
 {

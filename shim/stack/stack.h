@@ -39,7 +39,7 @@ extern uint64_t spy_closer_look;
  * find out quickly. */
 static inline bool spy_stack_sampled(const struct spy_frame *frame)
 {
-	uint8_t sampled = __atomic_load_n(&frame->slot->sampled, __ATOMIC_RELAXED);
+	uint8_t sampled = frame->slot->sampled;
 
 	return sampled == SPY_SAMPLED_LEGACY ? frame->details.stream == SPY_STREAM_LEGACY : sampled;
 }
