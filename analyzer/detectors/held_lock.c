@@ -194,6 +194,8 @@ static void tell(const struct analysis *a, struct arena *texts, const struct in_
 		finding->lookup.waiters_ns = wait->at_ns;
 		finding->lookup.waiters_stack = wait->stack;
 	}
+	finding->lookup.variable = wait->object;
+	finding->lookup.variable_ns = wait->at_ns;
 	finding->what = what(a, texts, l, placed);
 	finding->fix = cure(main_cause(l));
 	take(a, finding);

@@ -119,6 +119,7 @@ static struct finding from_site(struct site *site, const struct analysis *a,
 static void place_added(struct finding *finding, struct symbolizer *symbols, struct arena *texts)
 {
 	const struct finding_lookup *lookup = &finding->lookup;
+	const char *variable = NULL;
 	struct place place;
 
 	if (finding->origin.process && finding->origin.processes == 1 && !finding->origin.host)
@@ -134,6 +135,12 @@ static void place_added(struct finding *finding, struct symbolizer *symbols, str
 				     text_program_place(texts, symbols, finding->origin.process,
 							lookup->waiters_address, lookup->waiters_ns,
 							lookup->waiters_stack));
+	if (lookup->variable)
+		variable = symbolize_data(symbols, finding->origin.process, lookup->variable,
+					  lookup->variable_ns);
+	if (variable)
+		finding->what = arena_printf(texts, "%s; the lock is the variable %s",
+					     finding->what, variable);
 }
 
 void finding_look_up(struct finding *finding, struct arena *texts, const struct idle_part *part)

@@ -290,6 +290,7 @@ struct finding_lookup {
 	uint64_t address, address_ns; /* of the process, at that time; 0: none */
 	uint64_t waiters_address,
 		waiters_ns; /* another place, told behind `what`: where others wait for it, what it runs; 0: none */
+	uint64_t variable, variable_ns; /* what they wait for: its name goes behind that; 0: none */
 	const struct stack *waiters_stack; /* of such a wait; NULL: none */
 	const struct stack *const
 		*stacks; /* of calls there, where there is no site: SITE_STACKS at most */

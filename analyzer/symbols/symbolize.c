@@ -661,6 +661,25 @@ void symbolize(struct symbolizer *s, const struct process *process, uint64_t add
 	place->interpreted = place->function;
 }
 
+const char *symbolize_data(struct symbolizer *s, const struct process *process, uint64_t address,
+			   uint64_t ns)
+{
+	const struct module *module = model_module_of_data(process, address, ns);
+	const struct object *object = module ? find_object(s, module) : NULL;
+	const char *name = NULL;
+	GElf_Off inside;
+	GElf_Sym symbol;
+
+	if (object && object->module)
+		name = dwfl_module_addrinfo(object->module, address - module->base, &inside,
+					    &symbol, NULL, NULL, NULL);
+	if (!name || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || inside >= symbol.st_size)
+		return NULL;
+	name = demangle(s, name);
+	return inside ? arena_printf(&s->arena, "%s+0x%llx", name, (unsigned long long)inside)
+		      : name;
+}
+
 /* outer: as look_up has it. */
 static size_t look_up_all(struct symbolizer *s, Dwfl_Module *object, struct place outer,
 			  struct place places[INLINED_MOST])

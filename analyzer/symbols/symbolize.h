@@ -94,6 +94,10 @@ void symbolize_program(struct symbolizer *s, const struct process *process, uint
 		       uint64_t ns, const struct stack *stack, struct place *place,
 		       struct place *entry);
 
+/* The variable at an address of data, "scene_lock", "pool+0x28" inside of one; NULL: unknown. As of time `ns`. */
+const char *symbolize_data(struct symbolizer *s, const struct process *process, uint64_t address,
+			   uint64_t ns);
+
 /* Is it the function that <<<>>> calls for the kernel? It may be named without what it returns and
  * takes; NULL: no. */
 bool symbolize_is_kernels(const char *function, const char *kernel);

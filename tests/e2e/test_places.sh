@@ -52,6 +52,8 @@ for program in launches launches_G; do
 	expect "$program: holder" "$(jq -r "$held | .where | sub(\" \\\\([^()]*\\\\)\$\"; \"\")" report.json)" "__cudaLaunchKernel $shift"
 	jq -r "$held | .what" report.json | grep -q "in stand_in_line(), launches.cu:$(line launches.cu lock) (" ||
 		fail "$program: who waits: $(jq -r "$held | .what" report.json)"
+	jq -r "$held | .what" report.json | grep -q "; the lock is the variable lock\(;\|$\)" ||
+		fail "$program: which lock: $(jq -r "$held | .what" report.json)"
 	for format in chrome sqlite; do
 		"$tool" export --format=$format -o exported "$out" || fail "$program: no export as $format"
 		grep -aqF "$shift (" exported || fail "$program: $format has not the place of a launch whose stack is known"
