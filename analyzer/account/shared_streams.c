@@ -95,16 +95,22 @@ static struct stream_sharer *sharer_of(struct stream_sharing *s, const struct th
 
 static void add_wait(struct stream_sharer *sharer, const struct record *record, double others)
 {
-	uint64_t ns = record->duration_ns;
+	uint64_t ns = record->duration_ns, address = record_return_address(record->raw);
+	const struct stack *stack = model_stack(record->thread, record->raw);
+	bool there = sharer->return_address == address;
 
 	sharer->waits++;
 	sharer->waited_ns += ns;
 	sharer->others_ns += (uint64_t)((double)ns * others);
+	if (stack && there && !sharer->stack)
+		sharer->stack = stack;
 	if (ns <= sharer->longest_ns)
 		return;
 	sharer->longest_ns = ns;
 	sharer->fn = record->fn;
-	sharer->return_address = record_return_address(record->raw);
+	sharer->return_address = address;
+	if (stack || !there)
+		sharer->stack = stack;
 	sharer->ns = record->ns;
 }
 

@@ -21,6 +21,7 @@ struct stream_sharer {
 	uint64_t longest_ns; /* the longest wait, and where it was: */
 	uint32_t fn;
 	uint64_t return_address, ns;
+	const struct stack *stack; /* of a wait there; NULL: none */
 };
 
 struct stream_sharing {

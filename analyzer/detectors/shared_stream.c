@@ -74,8 +74,11 @@ static void tell(const struct analysis *a, struct arena *texts, const struct sha
 	finding->cost.gain_known = true;
 	finding->cost.threads = sum->costs;
 	finding->place.function = text_function(a->set, worst->fn);
-	finding->lookup.address = worst->return_address;
-	finding->lookup.address_ns = worst->ns;
+	finding_look_up(finding, texts,
+			&(struct idle_part){.address = worst->return_address,
+					    .at_ns = worst->ns,
+					    .fn = worst->fn,
+					    .stack = worst->stack});
 	finding->what = arena_printf(
 		texts,
 		"%s hand their work to %s of GPU %u and wait for it at the same time: of %s in %s, "

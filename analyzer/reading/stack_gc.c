@@ -4,6 +4,7 @@
  */
 #include "findings/analyzed.h"
 #include "stack_gc.h"
+#include "account/shared_streams.h"
 
 /* How many were looked at, for the next time. */
 static size_t keep(const struct stack *stack)
@@ -50,6 +51,11 @@ static size_t keep_of_calls(const struct accounting *a)
 			n += keep(a->unattributed[i].all[j].stack);
 	for (i = 0; i < a->work.n_devices * a->work.n_processes; i++) {
 		const struct legacy_use *use = &a->work.legacy[i];
+		const struct stream_sharing *s = a->work.devices[i].shared;
+
+		for (; s; s = s->next)
+			for (j = 0; j < STREAM_SHARERS; j++)
+				n += keep(s->sharers[j].stack);
 
 		n += keep(use->last.stack) + keep(use->most.stack);
 		for (j = 0; use->n_stacks && j < LEGACY_STACKS; j++)

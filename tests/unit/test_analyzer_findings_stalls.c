@@ -595,6 +595,13 @@ static void sharing(struct log *log, const char *second, bool beside)
 				    "%uus launch cudaLaunchKernel duration=2us device=0 stream=%s "
 				    "caller=0x50\n",
 				    at + 4 * k, stream);
+			if (i == 3) /* stacks are a sample */
+				add(log,
+				    "%uus python_code code=1 first_line=2 file=\"serve.py\" "
+				    "function=\"answer\"\n"
+				    "%uus stack fn=cudaStreamSynchronize why=32 frames=0x60\n"
+				    "%uus python_stack fn=cudaStreamSynchronize lines=1:17\n",
+				    at + 10030, at + 10030, at + 10030);
 			add(log,
 			    "%uus op cudaStreamSynchronize duration=10000us device=0 stream=%s "
 			    "caller=0x60\n",
@@ -617,6 +624,7 @@ static void test_shared_stream(void **state)
 	assert_in_range(number(finding, "cost_ns"), 270 * MS, 310 * MS);
 	says(finding, "function", "cudaStreamSynchronize");
 	says(finding, "fix", "Give each thread a stream of its own");
+	says(finding, "python", "from Python: serve.py:17 in answer");
 	says(finding, "severity", "problem");
 	json_decref(root);
 
