@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include "idle/host.h"
 #include "story.h"
 
 #define STEPS 20
@@ -641,6 +642,41 @@ static void test_gil(void **state)
 	assert_null(found(s, "starved-by-loader"));
 }
 
+/* The longest part at a place shows by the stack of another one there how the program comes to it: of the same call, not of
+ * another, nor by a line of Python, which is a place of its own. */
+static void test_borrowed_stacks(void **state)
+{
+	static struct stack native, other, python = {.n_python = 1};
+	static const struct idle_part plain = {
+		.address = 0x10, .fn = 1, .address_before = 0x20, .fn_before = 2};
+	static const struct {
+		struct idle_part from;
+		const struct stack *behind, *before; /* then */
+	} cases[] = {
+		{{.address = 0x10, .fn = 1, .stack = &native}, &native, NULL},
+		{{.address_before = 0x20, .fn_before = 2, .stack_before = &native}, NULL, &native},
+		{{.address = 0x11, .fn = 1, .stack = &native}, NULL, NULL},
+		{{.address = 0x10, .fn = 3, .stack = &native}, NULL, NULL},
+		{{.address_before = 0x21, .fn_before = 2, .stack_before = &native}, NULL, NULL},
+		{{.address = 0x10, .fn = 1, .stack = &python}, NULL, NULL},
+	};
+	struct idle_part part;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		part = plain;
+		assert_int_equal(idle_part_borrow(&part, &cases[i].from),
+				 cases[i].behind || cases[i].before);
+		assert_ptr_equal(part.stack, cases[i].behind);
+		assert_ptr_equal(part.stack_before, cases[i].before);
+	}
+	part = plain;
+	part.stack = &other; /* its own */
+	assert_false(idle_part_borrow(&part, &cases[0].from));
+	assert_ptr_equal(part.stack, &other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -660,6 +696,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_holder, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holders_stack, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gil, setup, teardown),
+		cmocka_unit_test(test_borrowed_stacks),
 		cmocka_unit_test_setup_teardown(test_price, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_price_behind, setup, teardown),
 	};
