@@ -427,7 +427,6 @@ static const char *windows_text(struct summary_row *row, const struct analysis *
 static const char *failures_text(const struct analysis *a, uint64_t n, struct arena *texts)
 {
 	const struct last_failed *last = &a->stats.last_failed;
-	const char *name = text_result(a->set, last->fn, last->result);
 	char count[32];
 
 	format_count(count, sizeof(count), n);
@@ -435,7 +434,7 @@ static const char *failures_text(const struct analysis *a, uint64_t n, struct ar
 		return arena_printf(texts, "%s of these calls returned an error", count);
 	return arena_printf(texts, "%s of these calls returned an error%s %s, %s", count,
 			    n == 1 ? ":" : ", the last one", text_function(a->set, last->fn),
-			    name ?: arena_printf(texts, "error %u", last->result));
+			    text_result(a->set, last->fn, last->result));
 }
 
 static void write_summary(struct summary_row *row, const struct analysis *a, struct arena *texts)

@@ -212,12 +212,44 @@ static void test_in_gone_code(void **state)
 	assert_non_null(strstr(json_string_value(json_object_get(finding, "where")), "libmid.so"));
 }
 
+static const char *failures(const struct story *s)
+{
+	return json_string_value(json_object_get(json_object_get(s->root, "summary"), "failures"));
+}
+
+/* The head of the report: the last call that failed, which an answer to a question is not; nor is a call that did not fail. */
+static void test_last_failure(void **state)
+{
+	struct story *s = *state;
+
+	begin(s);
+	call(s, 1000, 2000, "memory cudaMalloc op=alloc kind=device caller=0x50 result=2");
+	call(s, 1000, 2000, "call cudaSetDevice caller=0x52 result=101");
+	call(s, 1000, 2000, "call cudaDeviceEnablePeerAccess caller=0x51 result=704");
+	launch(s, 1000, 4000);
+	conclude(s);
+	assert_string_equal(failures(s), "2 of these calls returned an error, the last one "
+					 "cudaSetDevice, cudaErrorInvalidDevice");
+
+	begin(s);
+	call(s, 1000, 2000, "call cudaDeviceEnablePeerAccess caller=0x51 result=704");
+	call(s, 1000, 2000, "call cuInit caller=0x51 result=12345");
+	conclude(s);
+	assert_string_equal(failures(s), "1 of these calls returned an error: cuInit, #12345");
+
+	begin(s);
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "call cudaDeviceEnablePeerAccess caller=0x51 result=704");
+	conclude(s);
+	assert_null(failures(s));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORY_TEST(test_ignored_error), STORY_TEST(test_in_gone_code),
 		STORY_TEST(test_driver_error),  STORY_TEST(test_error_that_stays),
-		STORY_TEST(test_capture_break),
+		STORY_TEST(test_capture_break), STORY_TEST(test_last_failure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
