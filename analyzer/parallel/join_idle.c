@@ -46,9 +46,10 @@ static void join_own(struct idle_gpu *gpu, const struct part *part, const struct
 	free(replayed.intervals);
 }
 
-/* Several parts use it: all else the replay knows. */
+/* Several parts may use it: all else the replay knows. What threads waited counts where only one has, after all: busy.c. */
 static void join_shared(struct idle_gpu *gpu, const struct idle_gpu *of_part)
 {
+	gpu->waited_ns += of_part->waited_ns;
 	gpu->turns += of_part->turns;
 	gpu->turns_brought += of_part->turns_brought;
 	gpu->turns_across += of_part->turns_across;
