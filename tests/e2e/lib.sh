@@ -4,6 +4,7 @@
 #   CUDASPY_BUILD   absolute build directory
 #   CUDASPY_SHIM    the libcudaspy.so to test (default: the build's)
 #   CUDASPY_FIRST   libraries to preload before it: a sanitizer's runtime (sanitizer.sh)
+#   CUDASPY_KEEP_TRACES   a folder for the traces that tests leave, in a folder for each (test_formats.sh --all)
 set -u
 : "${CUDASPY_BUILD:?is to name the build directory}"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -12,6 +13,7 @@ fakes=$bin/fakes
 tool=$CUDASPY_BUILD/cudaspy
 shim=${CUDASPY_SHIM:-$CUDASPY_BUILD/libcudaspy.so}
 first=${CUDASPY_FIRST:-}
+keep=${CUDASPY_KEEP_TRACES:+$(realpath "$CUDASPY_KEEP_TRACES")}
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/cudaspy-e2e.XXXXXX")
 trap clean_up EXIT
 cd "$tmp" || exit 1
@@ -22,8 +24,15 @@ clean_up() {
 	[ "$status" = 0 ] && [ -s "$tmp/.without" ] && echo "without $(sort -u "$tmp/.without" | paste -sd, | sed 's/,/, /g')"
 	mps_stop
 	chmod -R u+rwX "$tmp" 2>/dev/null
+	[ -z "$keep" ] || keep_traces
 	rm -rf "$tmp"
 	exit $status
+}
+
+keep_traces() {
+	local into
+	into=$keep/$(basename "$0" .sh)
+	mkdir -p "$into" && cd "$tmp" && find . -name '*.cudaspy' -type d -exec cp -r --parents -t "$into" {} + 2>/dev/null
 }
 build=$CUDASPY_BUILD
 jobs=${CUDASPY_JOBS:-}            # how many threads read traces

@@ -438,8 +438,9 @@ def main():
         print(check_timeline(READERS[form](path), report, bool(report.get("only"))))
 
 
-try:
-    main()
-except Wrong as wrong:
-    print(wrong)
-    sys.exit(1)
+if __name__ == "__main__":
+    try:
+        main()
+    except Wrong as wrong:
+        print(wrong)
+        sys.exit(1)

@@ -42,14 +42,10 @@ def check(condition, *what):
 
 
 def compare(page, report):
-    """Without a timeline, calls that only hand over work are not looked at one by one: idle times may differ by their lengths."""
-    for a, b in zip(page["gpus"], report["gpus"]):
-        check(abs(a["idle_ns"] - b["idle_ns"]) <= a["work_ns"] / 1000, "idle time in the page", a["idle_ns"], "and", b["idle_ns"])
-    check(len(page["gpus"]) == len(report["gpus"]), "GPUs")
     for key in report:
         cut = page["rows_left_out"].get(key, 0)
         rows = report[key][: len(report[key]) - cut] if cut else report[key]
-        check(key == "gpus" or page[key] == rows, "the report in the page is another one:", key)
+        check(page[key] == rows, "the report in the page is another one:", key)
 
 
 def main():

@@ -259,8 +259,9 @@ def main():
     print(" ".join(f"{word}={n}" for word, n in said.items()))
 
 
-try:
-    main()
-except Wrong as wrong:
-    print(wrong)
-    sys.exit(1)
+if __name__ == "__main__":
+    try:
+        main()
+    except Wrong as wrong:
+        print(wrong)
+        sys.exit(1)
