@@ -166,11 +166,12 @@ static const char *place_by(const struct live_words *w, const struct live_proces
 	symbolize(w->symbols, model, caller, now_ns(), &place);
 	if (!place_is_between(&place))
 		return words_of(w, &place);
-	if (!place.kernel)
+	if (place.library || !place.cudas)
 		own = words_of(w, &place);
-	else
-		own = said ? NULL
-			   : arena_printf(w->texts, "launch of %s", name_text(w, place.kernel));
+	else /* nvcc's own code says nothing but which kernel it is, if it does */
+		own = said || !place.kernel
+			      ? NULL
+			      : arena_printf(w->texts, "launch of %s", name_text(w, place.kernel));
 	stack = stack ?: recent_stack(&w->live->recent, process->index, caller);
 	if (!stack || !symbolize_caller(w->symbols, stack, &place, &entry))
 		return own;
