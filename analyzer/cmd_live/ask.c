@@ -2,6 +2,9 @@
  * analyzer/cmd_live/ask.c: asks running programs to begin or end a window, by words of the board that they map: nothing is
  * sent, and nobody is stopped. A program follows when one of its threads makes its next CUDA call; all of a job are asked
  * at once, and then waited for.
+ *
+ * Boards are others' files: they are read and written, not mapped (who maps a file dies when it is cut off), and each wait
+ * has an end, which those that do not let go or do not answer share. Who can be asked at once is not kept waiting by them.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -9,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,13 +20,17 @@
 #include "live_options.h"
 #include "live/processes.h"
 
-#define ANSWER_MS 3000 /* for all together */
-#define BEFORE_MS 1000 /* for a request before, that has not been followed */
+/* How long to wait, for all of them together. */
+#define ANSWER_MS 3000
+#define ROTATED_MS 3000
+#define BEFORE_MS 1000 /* for requests before, that have not been followed */
+#define LOCK_MS (ANSWER_MS + 1000) /* others that ask have the lock until they are answered */
+#define EACH_MS 50 /* and for each, however long the others took */
 
 /* A program that was asked. */
 struct asked {
 	char *dir;
-	struct spy_board *board;
+	struct spy_board board; /* as it was read last */
 	int fd;
 	uint32_t request;
 };
@@ -33,53 +39,106 @@ struct asked_list {
 	const char *verb;
 	struct asked *all;
 	size_t n, failed, gone;
+	char **locked; /* traces whose boards others have locked */
+	size_t n_locked;
+	int lock_ms, before_ms, answer_ms, rotated_ms; /* what is left to wait */
 };
 
-static void sleep_ms(long ms)
+/* Waits for a moment. False: there is no time left for it. spent: on this one, 0 at first. */
+static bool wait_on(int *left_ms, int *spent_ms)
 {
-	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+	enum { STEP_MS = 5 };
+
+	if (*left_ms <= 0 && *spent_ms >= EACH_MS)
+		return false;
+	*left_ms -= STEP_MS;
+	*spent_ms += STEP_MS;
+	nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
+	return true;
 }
 
-static bool is_answered(const struct spy_board *board, uint32_t request)
+/* False: it is cut off by now. */
+static bool read_board(struct asked *a)
 {
-	return __atomic_load_n(&board->answered, __ATOMIC_ACQUIRE) == request;
+	return pread(a->fd, &a->board, sizeof(a->board), 0) == (ssize_t)sizeof(a->board);
 }
 
-/* Maps the board, under the file's lock. -errno after a message; -ESRCH without one: the process has ended. */
-static int open_board(const struct asked_list *list, struct asked *a)
+static bool is_answered(struct asked *a, uint32_t request)
 {
-	char *path = xasprintf("%s/.board", a->dir);
-	struct stat status;
-	int err = 0;
+	return read_board(a) && a->board.answered == request;
+}
 
-	a->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (a->fd < 0 || fstat(a->fd, &status) || flock(a->fd, LOCK_EX))
-		err = -errno;
-	if (err)
-		warn("%s: %s: %s", list->verb, path, strerror(-err));
-	free(path);
-	if (err)
-		return err;
-	if (!S_ISREG(status.st_mode) || status.st_size < SPY_BOARD_PAGE) {
-		warn("%s: %s: it has no board of a running program", list->verb, a->dir);
-		return -EINVAL;
+static int fail(const struct asked_list *list, const char *path, int err)
+{
+	warn("%s: %s: %s", list->verb, path,
+	     err == -EWOULDBLOCK ? "another process keeps it locked" : strerror(-err));
+	return err;
+}
+
+/* patient: waits for the lock; else -EWOULDBLOCK says that somebody has it. */
+static int lock_board(struct asked_list *list, const struct asked *a, const char *path,
+		      bool patient)
+{
+	int spent_ms = 0;
+
+	while (flock(a->fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return fail(list, path, -errno);
+		if (!patient)
+			return -EWOULDBLOCK;
+		if (!wait_on(&list->lock_ms, &spent_ms))
+			return fail(list, path, -EWOULDBLOCK);
 	}
-	a->board = mmap(NULL, SPY_BOARD_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, a->fd, 0);
-	if (a->board == MAP_FAILED) {
-		a->board = NULL;
-		warn("%s: %s: %s", list->verb, a->dir, strerror(errno));
-		return -ENOMEM;
+	return 0;
+}
+
+static int check_board(const struct asked_list *list, struct asked *a, const char *path)
+{
+	if (!read_board(a)) {
+		warn("%s: %s: board is cut off", list->verb, path);
+		return -ENODATA;
 	}
-	if (a->board->magic != SPY_BOARD_MAGIC || a->board->version != SPY_TRACE_VERSION) {
+	if (a->board.magic != SPY_BOARD_MAGIC) {
+		warn("%s: %s: not a board (bad magic number)", list->verb, path);
+		return -ENOMSG;
+	}
+	if (a->board.version != SPY_TRACE_VERSION) {
 		warn("%s: %s: recorded by another version of cudaspy", list->verb, a->dir);
 		return -EINVAL;
 	}
-	return a->board->ended ? -ESRCH : 0;
+	return a->board.ended ? -ESRCH : 0;
 }
 
-static void fill_in(struct asked *a, const struct asking *asking)
+/* Reads the board, under the file's lock. -errno after a message; without one -ESRCH: the process has ended, and
+ * -EWOULDBLOCK as lock_board. */
+static int open_board(struct asked_list *list, struct asked *a, const char *path, bool patient)
 {
-	struct spy_board *board = a->board;
+	struct stat status;
+	int err;
+
+	a->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (a->fd < 0 || fstat(a->fd, &status))
+		return fail(list, path, -errno);
+	if (!S_ISREG(status.st_mode)) {
+		warn("%s: %s: not a regular file", list->verb, path);
+		return -EINVAL;
+	}
+	err = lock_board(list, a, path, patient);
+	return err ?: check_board(list, a, path);
+}
+
+/* What lies in the board from there up to there, as a->board has it. */
+static bool write_board(const struct asked *a, size_t from, size_t to)
+{
+	return pwrite(a->fd, (const char *)&a->board + from, to - from, (off_t)from) ==
+	       (ssize_t)(to - from);
+}
+
+/* The request's number comes last: the program reads the others when it has changed. */
+static int fill_in(const struct asked_list *list, struct asked *a, const struct asking *asking,
+		   const char *path)
+{
+	struct spy_board *board = &a->board;
 
 	board->wanted = asking->wanted;
 	board->wanted_at_ns = asking->at_ns;
@@ -89,40 +148,66 @@ static void fill_in(struct asked *a, const struct asking *asking)
 	if (asking->text)
 		memcpy(board->wanted_text, asking->text,
 		       strnlen(asking->text, sizeof(board->wanted_text) - 1));
-	a->request = board->request + 1;
-	__atomic_store_n(&board->request, a->request, __ATOMIC_RELEASE);
+	a->request = ++board->request;
+	errno = EIO; /* of a write that is cut short */
+	if (!write_board(a, offsetof(struct spy_board, wanted),
+			 offsetof(struct spy_board, overhead_ppm)) ||
+	    !write_board(a, offsetof(struct spy_board, request),
+			 offsetof(struct spy_board, answered)))
+		return fail(list, path, -errno);
+	return 0;
 }
 
 /* What was asked before is to be followed first: marks would be lost. */
-static void await_before(const struct asked_list *list, const struct asked *a)
+static void await_before(struct asked_list *list, struct asked *a)
 {
-	int ms;
+	int spent_ms = 0;
 
-	for (ms = 0; ms < BEFORE_MS && !is_answered(a->board, a->board->request); ms += 5)
-		sleep_ms(5);
-	if (ms >= BEFORE_MS)
-		warn("%s: %s: an earlier request was not followed yet, and is replaced", list->verb,
-		     a->dir);
+	while (!is_answered(a, a->board.request))
+		if (!wait_on(&list->before_ms, &spent_ms)) {
+			warn("%s: %s: an earlier request was not followed yet, and is replaced",
+			     list->verb, a->dir);
+			break;
+		}
 }
 
-static void ask(struct asked_list *list, const char *dir, const struct asking *asking)
+static void ask(struct asked_list *list, const char *dir, const struct asking *asking, bool patient)
 {
 	struct asked a = {.dir = xasprintf("%s", dir), .fd = -1};
-	int err = open_board(list, &a);
+	char *path = xasprintf("%s/.board", dir);
+	int err = open_board(list, &a, path, patient);
 
 	if (!err) {
 		await_before(list, &a);
-		fill_in(&a, asking);
+		err = fill_in(list, &a, asking, path);
+	}
+	free(path);
+	if (!err) {
 		list->all = grow(list->all, list->n, sizeof(*list->all));
 		list->all[list->n++] = a;
 		return;
 	}
-	list->failed += err != -ESRCH;
-	if (a.board)
-		munmap(a.board, SPY_BOARD_PAGE);
 	if (a.fd >= 0)
 		close(a.fd);
+	if (err == -EWOULDBLOCK && !patient) {
+		list->locked = grow(list->locked, list->n_locked, sizeof(*list->locked));
+		list->locked[list->n_locked++] = a.dir;
+		return;
+	}
+	list->failed += err != -ESRCH;
 	free(a.dir);
+}
+
+/* When all others have been asked. */
+static void ask_locked(struct asked_list *list, const struct asking *asking)
+{
+	size_t i;
+
+	for (i = 0; i < list->n_locked; i++) {
+		ask(list, list->locked[i], asking, true);
+		free(list->locked[i]);
+	}
+	free(list->locked);
 }
 
 static bool is_trace(const char *dir)
@@ -151,7 +236,7 @@ static bool ask_in(struct asked_list *list, const char *dir, const struct asking
 			continue;
 		path = xasprintf("%s/%s", dir, entry->d_name);
 		if (is_trace(path)) {
-			ask(list, path, asking);
+			ask(list, path, asking, false);
 			any = true;
 		}
 		free(path);
@@ -190,18 +275,17 @@ static char *finished_name(const char *dir, uint32_t part)
 }
 
 /* Ends a part? What came of it stands behind the answer. */
-static void conclude_rotation(struct asked_list *list, const struct asked *a)
+static void conclude_rotation(struct asked_list *list, struct asked *a)
 {
-	uint32_t error, part;
+	uint32_t error = 0, part;
+	int spent_ms = 0;
 	char *name;
-	int ms;
 
-	for (ms = 0;
-	     ms < ANSWER_MS && __atomic_load_n(&a->board->rotated, __ATOMIC_ACQUIRE) != a->request;
-	     ms += 5)
-		sleep_ms(5);
-	error = ms < ANSWER_MS ? a->board->rotate_error : EBUSY;
-	part = a->board->part;
+	while (!error && (!read_board(a) || a->board.rotated != a->request))
+		if (!wait_on(&list->rotated_ms, &spent_ms))
+			error = EBUSY;
+	error = error ?: a->board.rotate_error;
+	part = a->board.part;
 	if (error) {
 		warn("%s: %s: the part goes on: %s", list->verb, a->dir, strerror((int)error));
 		list->failed++;
@@ -231,23 +315,24 @@ static void conclude_unanswered(struct asked_list *list, const struct asked *a)
 static void conclude(struct asked_list *list, const struct asking *asking)
 {
 	size_t i;
-	int ms = 0;
 
 	for (i = 0; i < list->n; i++) {
 		struct asked *a = &list->all[i];
+		int spent_ms = 0;
+		bool answered;
 
-		for (; ms < ANSWER_MS && !is_answered(a->board, a->request); ms += 5)
-			sleep_ms(5);
-		if (!is_answered(a->board, a->request))
+		while (!(answered = is_answered(a, a->request)) &&
+		       wait_on(&list->answer_ms, &spent_ms))
+			;
+		if (!answered)
 			conclude_unanswered(list, a);
 		else if (asking->wanted == SPY_WANTED_ROTATE)
 			conclude_rotation(list, a);
 		else if (asking->wanted == SPY_WANTED_MARK)
 			printf("%s: marked\n", a->dir);
 		else
-			printf("%s: %s%s\n", a->dir, state_of(a->board),
-			       asking->at_ns && a->board->dormant ? " until then" : "");
-		munmap(a->board, SPY_BOARD_PAGE);
+			printf("%s: %s%s\n", a->dir, state_of(&a->board),
+			       asking->at_ns && a->board.dormant ? " until then" : "");
 		close(a->fd);
 		free(a->dir);
 	}
@@ -256,7 +341,11 @@ static void conclude(struct asked_list *list, const struct asking *asking)
 
 int ask_all(const char *verb, const struct asking *asking, char **words, size_t n)
 {
-	struct asked_list list = {.verb = verb};
+	struct asked_list list = {.verb = verb,
+				  .lock_ms = LOCK_MS,
+				  .before_ms = BEFORE_MS,
+				  .answer_ms = ANSWER_MS,
+				  .rotated_ms = ROTATED_MS};
 	struct live_targets targets;
 	size_t i;
 
@@ -266,12 +355,13 @@ int ask_all(const char *verb, const struct asking *asking, char **words, size_t 
 	}
 	for (i = 0; i < targets.n_dirs; i++) {
 		if (is_trace(targets.dirs[i])) {
-			ask(&list, targets.dirs[i], asking);
+			ask(&list, targets.dirs[i], asking, false);
 		} else if (!ask_in(&list, targets.dirs[i], asking)) {
 			warn("%s: %s: no trace, and none in it", verb, targets.dirs[i]);
 			list.failed++;
 		}
 	}
+	ask_locked(&list, asking);
 	if (!list.n && !list.failed)
 		warn("%s: no recorded program is running (cudaspy ps lists them)", verb);
 	i = list.n;

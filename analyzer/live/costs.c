@@ -64,12 +64,15 @@ static void sample_process(struct live *live, const struct live_process *p, uint
 	char *path = xasprintf("%s/.board", p->trace->dir);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct spy_slot_page page = {0};
-	off_t at = SPY_BOARD_PAGE;
+	unsigned int slot;
 
 	free(path);
-	for (; fd >= 0 && pread(fd, &page, SEEN_BYTES, at) == SEEN_BYTES; at += SPY_BOARD_PAGE)
-		if (page.tid)
+	for (slot = 0; fd >= 0 && slot < SPY_BOARD_SLOTS; slot++) {
+		if (pread(fd, &page, SEEN_BYTES, (1 + (off_t)slot) * SPY_BOARD_PAGE) != SEEN_BYTES)
+			break;
+		if (page.tid && board_slot_is_sound(&page))
 			see(live, p, &page, ns);
+	}
 	if (fd >= 0)
 		close(fd);
 }

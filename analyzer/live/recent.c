@@ -130,10 +130,11 @@ static void see_other(struct recent *r, const struct record *record)
 	}
 }
 
+#define SESSION_BYTES ((uint64_t)1 << 30) /* of a session's own stream that are read; it has less */
 #define PACKET_BYTES ((uint64_t)128 << 10) /* that a packet may have grown to */
 
 /* To the last packets of a stream, by their headers alone. The session's own has names, modules and communicators: it
- * is read as a whole. */
+ * is read as a whole, unless it is so large that somebody has made it up. */
 static void go_to_end(struct reader *r, uint64_t keep)
 {
 	uint64_t first, packets;
@@ -169,7 +170,8 @@ void recent_read(struct recent *recent, struct model *model, uint64_t whole_byte
 	*recent = (struct recent){.partly = is_large(set, whole_bytes)};
 	keep = min_u64(whole_bytes / max_u64(set->n_streams, 1) / PACKET_BYTES, RECENT_PACKETS);
 	for (i = 0; i < set->n_streams; i++) {
-		if (recent->partly && set->streams[i]->slot)
+		if (recent->partly && (set->streams[i]->slot ||
+				       reader_bytes(&set->streams[i]->reader) > SESSION_BYTES))
 			go_to_end(&set->streams[i]->reader, keep);
 		set->streams[i]->reader.quiet = true;
 	}

@@ -26,10 +26,17 @@ static int board_fault(const char *path, const struct spy_board *head)
 	return 0;
 }
 
+bool board_slot_is_sound(const struct spy_slot_page *page)
+{
+	return page->tid <= BOARD_TID_MOST;
+}
+
 /* After an error nothing in it is to be believed. */
 static int read_file(struct board *board, const char *path, FILE *file)
 {
 	uint8_t page[SPY_BOARD_PAGE];
+	struct spy_slot_page *slot;
+	size_t unsound = 0;
 	int err;
 
 	*board = (struct board){0};
@@ -45,8 +52,16 @@ static int read_file(struct board *board, const char *path, FILE *file)
 	}
 	while (board->n_slots < SPY_BOARD_SLOTS && fread(page, sizeof(page), 1, file) == 1) {
 		board->slots = grow(board->slots, board->n_slots, sizeof(*board->slots));
-		memcpy(&board->slots[board->n_slots++], page, sizeof(page));
+		slot = &board->slots[board->n_slots++];
+		memcpy(slot, page, sizeof(page));
+		if (!board_slot_is_sound(slot)) {
+			memset(slot, 0, sizeof(*slot));
+			unsound++;
+		}
 	}
+	if (unsound)
+		warn("%s: damaged: %zu slot%s of threads that no system has %s left out", path,
+		     unsound, unsound == 1 ? "" : "s", unsound == 1 ? "is" : "are");
 	board->present = true;
 	return 0;
 }

@@ -14,6 +14,9 @@
 /* Texts of records of other versions may be longer; beyond this a record is damaged. */
 #define RECORD_MAX_BYTES (4 * SPY_TEXT_MAX)
 
+/* Packets of a running program are another user's, perhaps, and may consist of holes: none is as large. */
+#define LIVE_PACKET_MOST ((uint64_t)16 << 20)
+
 /* How often a tail may move on while it is copied. It moves once in some four thousand calls. */
 #define COPY_TRIES 1000
 
@@ -328,6 +331,8 @@ static const char *packet_fault(const struct reader *r, const struct spy_packet 
 	if (p->content_bits / 8 < sizeof(*p) || p->packet_bits / 8 < sizeof(*p) ||
 	    (p->packet_bits < p->content_bits && (r->unbounded || !in_tail(r))))
 		return "packet sizes contradict each other";
+	if (r->live && p->content_bits / 8 > LIVE_PACKET_MOST)
+		return "packet is larger than a recorder makes one";
 	return NULL;
 }
 
@@ -362,7 +367,7 @@ static bool copy_packet(const struct reader *r, int fd, struct reader_file *file
 		file->copy_bytes = 0;
 		return true;
 	}
-	bytes = header.content_bits / 8;
+	bytes = (size_t)min_u64(header.content_bits / 8, LIVE_PACKET_MOST);
 	bytes = clipped(extent, (size_t)min_u64(bytes, (uint64_t)st.st_size), 0);
 	if (bytes < sizeof(header))
 		bytes = sizeof(header);
