@@ -23,7 +23,7 @@
 /* Places of the rows: stream, function; its argument lies behind it. a: 1: it is called with stream and status, too. */
 enum { STREAM, FUNCTION };
 
-/* Twice what one stream has room for (about 1,020 operations), and what never ran because a context broke. */
+/* Twice what one stream has room for (about 1,020 operations), and what never ran: of a call that failed, or because a context broke. */
 #define HANDED_MOST 2048
 #define LOOKS 16 /* entries that are looked at for a free one */
 
@@ -216,16 +216,12 @@ void inspect_host_function(struct spy_frame *frame, const struct spy_inspector *
 	frame->regs[place + 1] = (uintptr_t)h;
 }
 
-/* A call that failed has handed over nothing. */
+/* Of a call that failed the entry stays taken: nobody promises that the function will not run, and another one in its place would. */
 void inspect_host_function_done(struct spy_frame *frame, const struct spy_inspector *self)
 {
-	uint64_t entry = frame->details.address;
-
 	(void)self;
-	if (succeeded(frame) && entry == UNWATCHED)
+	if (succeeded(frame) && frame->details.address == UNWATCHED)
 		count_unwatched();
-	else if (!succeeded(frame) && entry && entry != UNWATCHED)
-		give_back((struct handed *)entry);
 }
 
 /* Runs with each launch of the graph. */

@@ -49,9 +49,13 @@ done
 played behind 40
 expect "behind: charged, for the other stream waits for the function, too" "$(charged | awk '{ print ($1 >= 120) }')" 1
 
+# On a busy machine the twins' functions may begin late, and the next work be there before they end.
 for mode in short beside last; do
-	played $mode 40
-	expect "$mode: records" "$(records)" 40
+	for ((try = 1; ; try++)); do
+		played $mode 40
+		expect "$mode: records" "$(records)" 40
+		[ "$(charged)" -ge 20 ] && again $try 4 || break
+	done
 	expect "$mode: charged" "$(charged | awk '{ print ($1 < 20) }')" 1
 	expect "$mode: found" "$(found)" ""
 done
