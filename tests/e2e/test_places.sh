@@ -54,11 +54,14 @@ for program in launches launches_G; do
 		fail "$program: who waits: $(jq -r "$held | .what" report.json)"
 	jq -r "$held | .what" report.json | grep -q "; the lock is the variable lock\(;\|$\)" ||
 		fail "$program: which lock: $(jq -r "$held | .what" report.json)"
-	for format in chrome sqlite; do
-		"$tool" export --format=$format -o exported "$out" || fail "$program: no export as $format"
-		grep -aqF "$shift (" exported || fail "$program: $format has not the place of a launch whose stack is known"
-		rm -f exported
-	done
+	"$tool" export --format=chrome -o exported "$out" || fail "$program: no export"
+	grep -qF "$shift (" exported || fail "$program: no launch in the timeline has its place, whose stack is known"
+	rm -f exported
+	command -v sqlite3 >/dev/null || { without sqlite3; continue; }
+	"$tool" export --format=sqlite -o exported "$out" || fail "$program: no database"
+	[ "$(sqlite3 exported "SELECT count(*) FROM CUDASPY_CALLS JOIN StringIds ON StringIds.id = placeId WHERE value LIKE '$shift (%'")" -ge 1 ] ||
+		fail "$program: no launch in the database has its place, whose stack is known"
+	rm -f exported
 done
 
 # A library of a framework, with its own names or without, is not the program, wherever it was installed.
