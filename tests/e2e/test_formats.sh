@@ -47,7 +47,7 @@ recorded starved_gpu CUDASPY_GPU=1 "$build/testapps/starved" --quick --csv --var
 recorded feeders SPYSIM_SCRIPT=script LD_PRELOAD="$shim $build/sim/libsimkernel.so" "$bin/feeders" 3 notes "$bin/libfake_python.so"
 recorded functions "$bin/host_functions"
 recorded functions "$bin/windows" memory # knows the GPU, too, but has no work for it
-recorded windows CUDASPY_DORMANT=1 "$bin/windows" memory pin pageable stream copy:20 start copy:30 stop copy:20 start copy:10 thread:10 stop
+recorded windows CUDASPY_CAPTURE_RANGE=cudaProfilerApi "$bin/windows" memory pin pageable stream copy:20 start copy:30 stop copy:20 start copy:10 thread:10 stop
 recorded killed "$bin/windows" memory pin pageable stream copy:50 kill
 # Parts, and one of them missing.
 recorded parts CUDASPY_ROTATE_EVERY=20ms "$bin/windows" memory pin pageable stream copy:50 wait:30 copy:50 wait:30 copy:50 wait:30 copy:50 wait:30 copy:50

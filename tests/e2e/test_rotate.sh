@@ -97,11 +97,25 @@ if [ -e "$sim/libcudart.so.13" ]; then
 	grep -q ' module .*windows' dump || fail "a part does not know the program"
 	grep -q ' gpu device=0' dump || fail "a part does not know the GPU"
 	"$tool" dump "${live%.cudaspy}.0002.cudaspy" | grep -q ' range_value what=open' || fail "a part does not know the range that is open"
+	whole_ns=$(jq .summary.recorded_ns report.json)
 	# one part is away: what was in it is nobody's time
 	mv "${live%.cudaspy}.0002.cudaspy" aside
 	"$tool" report --format=json "$out" >report.json || fail "no report without a part"
 	expect "a part that is not there" "$(jq -c '[.losses[] | [.kind, .count]]' report.json)" '[["parts",1]]'
+	missing_ns=$("$tool" report --format=json aside | jq .summary.duration_ns)
+	recorded_ns=$(jq .summary.recorded_ns report.json)
+	# between its records and its neighbours' there may be much, on a busy machine
+	[ "$recorded_ns" -le $((whole_ns - missing_ns / 2)) ] && [ $((2 * recorded_ns)) -ge $((whole_ns - missing_ns)) ] ||
+		fail "recorded for $whole_ns ns, without a part of $missing_ns ns for $recorded_ns ns"
 	"$tool" info "$out" | grep -q '0003.cudaspy' || fail "info does not list the parts"
+	# while nothing is recorded no parts end: there would be 15
+	rm -rf "$out"
+	mapfile -t rests < <(printf 'wait:25\ncopy:5\n%.0s' {1..15})
+	env CUDASPY_OUT="$out" CUDASPY_CAPTURE_RANGE=cudaProfilerApi CUDASPY_ROTATE_EVERY=20ms LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" \
+		timeout 120 "$bin/windows" memory pin pageable stream start copy:5 stop "${rests[@]}" start copy:5 stop exit 2>messages
+	[ "$(n_parts)" -le 6 ] || fail "a program that is dormant makes $(n_parts) parts"
+	reported "$out"
+	expect "of a dormant program" "$(summary .windows,.lost_records)" "[2,0]"
 else
 	without "the simulator"
 fi

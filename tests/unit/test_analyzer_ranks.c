@@ -317,6 +317,13 @@ static void finds(const struct job *job, const char *id)
 	finds_that_says(job, id, NULL);
 }
 
+static void assert_near(uint64_t ns, uint64_t wanted_ns, uint64_t off_ns)
+{
+	if (ns + off_ns < wanted_ns || ns > wanted_ns + off_ns)
+		fail_msg("%llu ns, and not %llu", (unsigned long long)ns,
+			 (unsigned long long)wanted_ns);
+}
+
 static uint64_t charged(const struct job *job, const struct rank *of, int cause)
 {
 	const struct idle_sum *sum;
@@ -533,6 +540,42 @@ static void test_reasons(void **state)
 	finds(job, "straggler-rank");
 	assert_true(rank(job, 1)->last_count > STEPS - 10);
 	assert_true(charged(job, rank(job, 1), IDLE_SLEEP) > rank(job, 1)->late_ns * 95 / 100);
+}
+
+/* The last of four ranks comes less behind the last but one than behind the first: without what it does, the job would
+ * gain that, at least, and no more than what the first one waits. */
+static void test_gain(void **state)
+{
+	struct job *job = *state;
+	struct finding *findings = NULL;
+	struct arena texts = {0};
+	const struct rank *last;
+	size_t n = 0;
+	unsigned int i, k;
+
+	begin(job, 4);
+	for (i = 0; i < STEPS; i++) {
+		for (k = 0; k < job->ranks; k++) {
+			struct teller *t = &job->told[k];
+
+			launch(t, (100 + (k < 3 ? k : 0) * 300) * US);
+			sleeps(t, k < 3 ? MS : 3 * MS, 0x50);
+			launch(t, 100 * US);
+		}
+		all_reduce(job);
+	}
+	conclude(job);
+	check(job, 100 * US);
+	last = rank(job, 3);
+	detectors_find("straggler-rank")->conclude(&job->a, &texts, &findings, &n);
+	assert_int_equal(n, 1);
+	assert_true(findings->cost.gain_known);
+	assert_near(findings->cost.gain_high_ns, job->wait[0][3], MS);
+	assert_near(findings->cost.gain_low_ns, job->wait[2][3], MS);
+	assert_near(last->held_ns, job->wait[2][3], MS);
+	assert_true(job->wait[2][3] < job->wait[0][3] - 10 * MS);
+	findings_free(findings, n);
+	arena_release(&texts);
 }
 
 /* A step in which rank 1 computes for 1.8 ms longer than the others: here and there, or in one place. */
@@ -1409,6 +1452,7 @@ int main(void)
 		RANKS_TEST(test_hosts),
 		RANKS_TEST(test_clean),
 		RANKS_TEST(test_reasons),
+		RANKS_TEST(test_gain),
 		RANKS_TEST(test_slower_everywhere),
 		RANKS_TEST(test_gpu_late),
 		RANKS_TEST(test_lag),
