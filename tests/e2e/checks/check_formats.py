@@ -241,6 +241,8 @@ class Checker:
             if g["busy_known"] == "bounds":
                 same(f"{name}: idle at most, and busy", g["idle_max_ns"] + g["busy_ns"], g["work_ns"])
                 same(f"{name}: causes", sum(c["ns"] for c in g["idle_causes"] or []), g["idle_ns"])
+        for row in report["rank_steps"]:
+            same("slow steps", row["slow_more_ns"], row["slow_ns"] - row["slow_count"] * row["median_ns"])
         for r in report["ranks"]:
             same(f"waits of rank {r['rank']}", sum(x["ns"] for x in r["waited_for"]), r["wait_ns"])
         same("waits of ranks", sum(r["wait_ns"] for r in report["ranks"]), sum(r["caused_ns"] for r in report["ranks"]))
