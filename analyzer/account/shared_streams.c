@@ -131,6 +131,42 @@ void stream_is_awaited(const struct gpu_stream *stream, const struct record *rec
 		.by = record->thread, .begin_ns = begin_ns, .end_ns = record->ns};
 }
 
+/* Of the time since begin_ns, how long what was done for others, and comes before a copy in that direction, kept it waiting. */
+static uint64_t others_before(const struct stream_sharing *s, const struct thread *thread,
+			      uint64_t begin_ns, uint8_t direction)
+{
+	uint64_t until_ns = begin_ns, alike_ns = begin_ns, i;
+
+	for (i = 0; i < STREAM_WAITS && i < s->n_waits; i++) {
+		const struct stream_wait *wait = &s->waits[i];
+		bool alike = direction == SPY_DIR_UNKNOWN || wait->direction == direction;
+
+		if (wait->by != thread)
+			*(alike ? &alike_ns : &until_ns) =
+				max_u64(alike ? alike_ns : until_ns, wait->end_ns);
+	}
+	return until_ns - min_u64(alike_ns, until_ns);
+}
+
+void stream_is_copied_in(const struct gpu_stream *stream, const struct record *record)
+{
+	struct stream_sharing *s = stream->sharing;
+	uint64_t begin_ns = record_begin_ns(record);
+	uint8_t direction = record->raw->other.event == SPY_EV_COPY ? record->raw->copy.direction
+								    : SPY_DIR_UNKNOWN;
+	uint64_t others_ns = others_before(s, record->thread, begin_ns, direction);
+	struct stream_sharer *sharer = others_ns ? sharer_of(s, record->thread) : NULL;
+
+	if (sharer) {
+		add_wait(sharer, record, (double)others_ns / (double)record->duration_ns);
+		sharer->copies++;
+	}
+	s->waits[s->n_waits++ % STREAM_WAITS] = (struct stream_wait){.by = record->thread,
+								     .begin_ns = begin_ns,
+								     .end_ns = record->ns,
+								     .direction = direction};
+}
+
 void stream_sharing_free(struct stream_sharing *all)
 {
 	struct stream_sharing *s, *next;

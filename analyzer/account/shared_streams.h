@@ -3,7 +3,9 @@
  * the others' work, too. Filled in by what accounts for the work (work.c), where a stream changes hands.
  *
  * How long an operation takes the calls do not tell: of a wait, the others' part is that of their operations among those
- * that were handed over since the stream was last waited for.
+ * that were handed over since the stream was last waited for. A copy that waits is different: what others waited for in the same
+ * stream, and what was done meanwhile, came before it. Not copies in its own direction: these take turns in any case, for the GPU
+ * has one engine for each.
  */
 #ifndef CUDASPY_SHARED_STREAMS_H
 #define CUDASPY_SHARED_STREAMS_H
@@ -18,6 +20,7 @@
 struct stream_sharer {
 	const struct thread *thread; /* NULL: free */
 	uint64_t waits, waited_ns, others_ns; /* of waited_ns: for the others' work */
+	uint64_t copies; /* of waits */
 	uint64_t longest_ns; /* the longest wait, and where it was: */
 	uint32_t fn;
 	uint64_t return_address, ns;
@@ -36,6 +39,7 @@ struct stream_sharing {
 	struct stream_wait {
 		const struct thread *by;
 		uint64_t begin_ns, end_ns;
+		uint8_t direction; /* of a copy: enum spy_direction; SPY_DIR_UNKNOWN: it is none, or not known */
 	} waits[STREAM_WAITS];
 	uint64_t n_turns, n_waits;
 	struct stream_sharer sharers[STREAM_SHARERS];
@@ -46,6 +50,9 @@ void stream_changes_hands(struct gpu_stream *stream, const struct thread *by, ui
 
 /* The record's call has waited for all of the stream. */
 void stream_is_awaited(const struct gpu_stream *stream, const struct record *record);
+
+/* The record's call, a copy, has waited for the stream, and for itself. */
+void stream_is_copied_in(const struct gpu_stream *stream, const struct record *record);
 
 void stream_sharing_free(struct stream_sharing *all);
 

@@ -286,9 +286,10 @@ static void drain(struct gpu_work *w, struct gpu_stream **last, const struct rec
 	switch (waits->what) {
 	case GPU_WAIT_STREAM:
 		stream = streams_of_call(w, last, record, false);
-		/* Copies that wait have a time of their own, which is not known here. */
 		if (stream && stream->sharing && record->contract == SPY_CONTRACT_STREAM)
 			stream_is_awaited(stream, record);
+		else if (stream && stream->sharing && record->contract == SPY_CONTRACT_COPY_SYNC)
+			stream_is_copied_in(stream, record);
 		if (stream && stream->key.stream == STREAM_LEGACY)
 			streams_drain(w, record, false, own);
 		else if (stream)

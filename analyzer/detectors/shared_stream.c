@@ -11,9 +11,15 @@
 #define LEAST_NS 10000000
 #define LEAST_THREADS 2
 
+static const char fix_of_copies[] =
+	"Give each thread a stream of its own (cudaStreamCreateWithFlags with "
+	"cudaStreamNonBlocking), copy with cudaMemcpyAsync in it, from and to pinned memory, and "
+	"wait for that stream alone; or compile with --default-stream per-thread, where "
+	"cudaMemcpy waits for the thread's own stream.";
+
 /* Of a process and a device. */
 struct sharing {
-	uint64_t waits, waited_ns, others_ns, threads, streams;
+	uint64_t waits, copies, waited_ns, others_ns, threads, streams;
 	uint64_t handle; /* of the stream with most of it, */
 	uint64_t most_ns; /* of that */
 	const struct stream_sharer *worst;
@@ -33,6 +39,7 @@ static void add_sharer(struct sharing *sum, const struct stream_sharer *sharer)
 {
 	sum->threads++;
 	sum->waits += sharer->waits;
+	sum->copies += sharer->copies;
 	sum->waited_ns += sharer->waited_ns;
 	sum->others_ns += sharer->others_ns;
 	thread_costs_add(&sum->costs, sharer->thread, (double)sharer->others_ns,
@@ -61,6 +68,33 @@ static void add_stream(const struct analysis *a, const struct stream_sharing *s,
 	sum->handle = s->handle;
 }
 
+/* "one stream": which one. */
+static const char *stream_words(const struct sharing *sum)
+{
+	if (sum->streams > 1)
+		return "shared streams";
+	return sum->handle == STREAM_LEGACY ? "the default stream (stream 0)" : "one stream";
+}
+
+static const char *what(struct arena *texts, const struct sharing *sum, uint32_t device)
+{
+	const struct stream_sharer *worst = sum->worst;
+	bool copies = sum->copies == sum->waits;
+
+	return arena_printf(
+		texts,
+		"%s %s %s of GPU %u%s at the same time: of %s in %s, about %s were for the "
+		"others' work, %s; %s longest: about %s of %s",
+		text_count(texts, sum->threads, "thread"),
+		copies ? "copy in" : "hand their work to", stream_words(sum), device,
+		copies ? "" : " and wait for it", text_time(texts, sum->waited_ns),
+		text_count(texts, sum->waits, copies ? "blocking call" : "wait"),
+		text_time(texts, sum->others_ns),
+		copies ? "by what was done before them" : "by the numbers of operations",
+		text_thread(texts, worst->thread, (uint8_t)device),
+		text_time(texts, worst->others_ns), text_time(texts, worst->waited_ns));
+}
+
 static void tell(const struct analysis *a, struct arena *texts, const struct sharing *sum,
 		 uint32_t device, const struct process *process, struct finding *finding)
 {
@@ -79,20 +113,8 @@ static void tell(const struct analysis *a, struct arena *texts, const struct sha
 					    .at_ns = worst->ns,
 					    .fn = worst->fn,
 					    .stack = worst->stack});
-	finding->what = arena_printf(
-		texts,
-		"%s hand their work to %s of GPU %u and wait for it at the same time: of %s in %s, "
-		"about %s were for the others' work, by the numbers of operations; %s longest: "
-		"about %s of %s",
-		text_count(texts, sum->threads, "thread"),
-		sum->streams > 1               ? "shared streams"
-		: sum->handle == STREAM_LEGACY ? "the default stream (stream 0)"
-					       : "one stream",
-		device, text_time(texts, sum->waited_ns), text_count(texts, sum->waits, "wait"),
-		text_time(texts, sum->others_ns),
-		text_thread(texts, worst->thread, (uint8_t)device),
-		text_time(texts, worst->others_ns), text_time(texts, worst->waited_ns));
-	finding->fix = detector_shared_stream.fix;
+	finding->what = what(texts, sum, device);
+	finding->fix = sum->copies == sum->waits ? fix_of_copies : detector_shared_stream.fix;
 }
 
 static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
@@ -124,11 +146,15 @@ const struct detector detector_shared_stream = {
 		"instance, and wait for it at the same time: from 10 ms and a tenth of their "
 		"working "
 		"time on that they wait for each other's work. How long that is, is inferred from "
-		"the numbers of operations. Threads that take turns with a stream are no case.",
+		"the numbers of operations; of copies that wait (cudaMemcpy), by what others had "
+		"done meanwhile, but for copies in the same direction. Threads that take turns "
+		"with a stream are no case.",
 	.blind = "How long each operation takes, and whether the GPU has room for several at a "
 		 "time: "
-		 "if it has not, a stream each gains nothing in all. Waits for events, and copies "
-		 "that wait.",
+		 "if it has not, a stream each gains nothing in all. Waits for events; copies of "
+		 "one direction, which take turns on the GPU in any "
+		 "case; and kernels of others that a copy waits for, if they do not wait "
+		 "themselves.",
 	.fix = "Give each thread a stream of its own (cudaStreamCreateWithFlags with "
 	       "cudaStreamNonBlocking, or compile with --default-stream per-thread) and let it "
 	       "wait "

@@ -634,6 +634,50 @@ static void test_shared_stream(void **state)
 	silent(log.text, "shared-stream");
 }
 
+/* Two threads copy, each for 10 ms, and what each copies is done 5 ms after the other's. */
+static void copying(struct log *log, const char *second, const char *stream)
+{
+	unsigned int thread, i;
+
+	log->used = 0;
+	add(log, "trace app.100 pid=100 program=\"app\" probes=1\n");
+	for (thread = 0; thread < 2; thread++) {
+		add(log, "slot %u tid=%u\n1us thread tid=%u name=\"app\"\n", thread + 1,
+		    101 + thread, 101 + thread);
+		for (i = 1; i <= 60; i++)
+			add(log,
+			    "%uus copy cudaMemcpy duration=9900us device=0 stream=%s direction=%s "
+			    "src=%s dst=%s bytes=100000000 caller=0x6%u\n",
+			    10000 * i + 5000 * thread, thread ? stream : "1",
+			    thread ? second : "h2d",
+			    thread && !strcmp(second, "d2h") ? "device" : "pinned",
+			    thread && !strcmp(second, "d2h") ? "pinned" : "device", thread);
+	}
+}
+
+static void test_shared_by_copies(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	copying(&log, "d2h", "1");
+	root = report_on(log.text);
+	finding = find(root, "shared-stream");
+	assert_non_null(finding);
+	says(finding, "what", "2 threads copy in the default stream (stream 0) of GPU 0");
+	assert_in_range(number(finding, "cost_ns"), 578 * MS, 588 * MS);
+	says(finding, "function", "cudaMemcpy");
+	says(finding, "fix", "copy with cudaMemcpyAsync in it, from and to pinned memory");
+	says(finding, "severity", "problem");
+	json_decref(root);
+
+	copying(&log, "d2h", "0x20");
+	silent(log.text, "shared-stream");
+	copying(&log, "h2d", "1"); /* they take turns on the GPU in any case */
+	silent(log.text, "shared-stream");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -653,6 +697,7 @@ int main(void)
 		cmocka_unit_test(test_starving_without_cpu),
 		cmocka_unit_test(test_held_lock),
 		cmocka_unit_test(test_shared_stream),
+		cmocka_unit_test(test_shared_by_copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
