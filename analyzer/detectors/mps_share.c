@@ -82,8 +82,8 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	finding->cost.unknown = true;
 	finding->what =
 		arena_printf(texts,
-			     "waited for the GPU for most of the time and may use a part of "
-			     "it only: %s",
+			     "waited for the GPU for half of the time or more and may use a "
+			     "part of it only: %s",
 			     names);
 }
 

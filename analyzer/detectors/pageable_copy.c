@@ -118,9 +118,10 @@ static const char *how(const struct site *site, struct arena *texts, unsigned in
 				    direction == SPY_DIR_H2D && site->tally < site->count
 					    ? "; the others only staged"
 					    : "");
-	return direction == SPY_DIR_H2D
-		       ? "; staged, not blocked: too little was outstanding to wait for the GPU"
-		       : "";
+	if (direction != SPY_DIR_H2D)
+		return "";
+	return site->count == 1 ? "; staged, not blocked: it did not wait for the GPU"
+				: "; staged, not blocked: they did not wait for the GPU";
 }
 
 /* The cure gains little where the thread would wait for the stream right behind the copy. */
@@ -128,6 +129,11 @@ static const char *in_any_case(const struct site *site, unsigned int direction)
 {
 	return direction != SPY_DIR_H2D ? site_waits_anyway(site) : "";
 }
+
+/* Nobody waited for the GPU: to synchronise first would bring nothing. To pin memory costs more than one such copy of it. */
+static const char fix_of_staged[] =
+	"Pin the buffer (cudaMallocHost, cudaHostRegister), once, if it is used again: then the "
+	"GPU copies, and the call returns at once. For one copy alone it does not pay.";
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct arena *texts)
@@ -143,15 +149,20 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			       "or many at once; or copy to pinned memory (cudaMallocHost), record "
 			       "an event and "
 			       "look one step later.";
+	if (direction == SPY_DIR_H2D && !site->tally)
+		finding->fix = fix_of_staged;
 	if (direction == SPY_DIR_H2H)
-		finding->fix = "A copy from host to host waits for its stream whatever its memory "
-			       "is: use memcpy.";
-	return arena_printf(texts,
-			    "%s copied %s from %s to %s memory and did not return at once: %s "
-			    "inside %s%s%s",
+		finding->fix =
+			"A copy from host to host waits for its stream whatever its memory "
+			"is: use memcpy where the data is known to be there, or wait for the "
+			"stream first.";
+	return arena_printf(texts, "%s copied %s from %s to %s memory%s: %s inside %s%s%s",
 			    text_count(texts, site->count, "call"), bytes,
 			    name_memory_kind(finding->variant >> 4 & 15),
 			    name_memory_kind(finding->variant & 15),
+			    direction == SPY_DIR_H2D
+				    ? " by way of a staging buffer, which the host fills"
+				    : " and did not return at once",
 			    text_time(texts, site->total_ns), site->count == 1 ? "it" : "them",
 			    how(site, texts, direction), in_any_case(site, direction));
 }

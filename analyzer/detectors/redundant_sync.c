@@ -32,17 +32,39 @@ static bool judge(const struct observed *o, struct verdict *v)
 	return true;
 }
 
+/* What such calls wait for, and have no work of. */
+static const struct scope {
+	const char *nothing, *fix;
+} of_stream = {"the stream has been given no work since it was waited for last",
+	       "Leave the call out, or wait for the stream that has the work."},
+  of_event = {"what comes before the event had been waited for already",
+	      "Leave the call out where what is before the event has been waited for."},
+  of_device = {"the device has been given no work since it was waited for last",
+	       "Leave the call out, or synchronise the device that works."};
+
+static const struct scope *scope_of(const struct analysis *a, const struct site *site)
+{
+	switch (a->set->functions.all[site->key.fn].contract) {
+	case SPY_CONTRACT_STREAM:
+		return &of_stream;
+	case SPY_CONTRACT_EVENT:
+		return &of_event;
+	default:
+		return &of_device;
+	}
+}
+
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
-	(void)a;
-	(void)finding;
+	const struct scope *scope;
+
 	if (site->count < CALLS_LEAST)
 		return NULL;
-	return arena_printf(texts,
-			    "%s had nothing to wait for: no work since the last "
-			    "synchronisation",
-			    text_count(texts, site->count, "call"));
+	scope = scope_of(a, site);
+	finding->fix = scope->fix;
+	return arena_printf(texts, "%s had nothing to wait for: %s",
+			    text_count(texts, site->count, "call"), scope->nothing);
 }
 
 const struct detector detector_redundant_sync = {
@@ -57,7 +79,7 @@ const struct detector detector_redundant_sync = {
 		 "asynchronous copy to pageable memory or from host to host, which has waited "
 		 "itself, is no case: with that cured it is needed; nor is one in a process with "
 		 "CUDA_LAUNCH_BLOCKING.",
-	.fix = "Leave the call out, or synchronise the device that works.",
+	.fix = "Leave the call out, or wait for the device or stream that works.",
 	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE),
 	.judge = judge,
 	.keep = keep,

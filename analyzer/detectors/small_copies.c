@@ -11,7 +11,8 @@
 #define ROWS_LEAST 5
 #define TENTHS_LEAST 4
 
-/* Variant: the direction. Tally: runs. */
+/* Variant: the direction, and what is to be known for the cure: PAGEABLE, BLOCKING, DEFAULT_STREAM. Tally: runs. */
+enum { DIRECTION = 0xff, PAGEABLE = 0x100, BLOCKING = 0x200, DEFAULT_STREAM = 0x400 };
 
 static bool is_small(const struct observed *o)
 {
@@ -41,6 +42,20 @@ static uint64_t saved_ns(uint64_t apart_ns, uint64_t together_ns)
 	return apart_ns > together_ns ? apart_ns - together_ns : 0;
 }
 
+static uint32_t variant_of(const struct observed *o)
+{
+	const struct spy_rec_copy *copy = &o->record->raw->copy;
+	uint32_t variant = copy->direction;
+
+	if (copy_is_pageable(copy))
+		variant |= PAGEABLE;
+	if (o->contract == SPY_CONTRACT_COPY_SYNC)
+		variant |= BLOCKING;
+	else if (copy->stream == STREAM_LEGACY)
+		variant |= DEFAULT_STREAM;
+	return variant;
+}
+
 /* The fourth of a run speaks for the three before it, too; each that follows for itself. */
 static bool judge(const struct observed *o, struct verdict *v)
 {
@@ -65,8 +80,30 @@ static bool judge(const struct observed *o, struct verdict *v)
 	}
 	/* To gather the data costs something, too; how much is unknown. */
 	v->gain_high_ns = v->cost_ns;
-	v->variant = o->record->raw->copy.direction;
+	v->variant = variant_of(o);
 	return true;
+}
+
+/* Lists of copies do not go into the default stream, and block early where the memory is pageable; so do 2-D copies. */
+static const char *cure(uint32_t variant)
+{
+	if (variant & PAGEABLE)
+		return "Gather the data in one buffer, pinned if it is used again "
+		       "(cudaMallocHost), and "
+		       "copy it once. Lists (cudaMemcpyBatchAsync) and 2-D copies of pageable "
+		       "memory "
+		       "wait for the GPU after a few.";
+	if (variant & BLOCKING)
+		return "Gather the data in one buffer and copy it once; if it lies in even "
+		       "distances, "
+		       "cudaMemcpy2D copies it in one call. Or hand the copies over with "
+		       "cudaMemcpyAsync in a stream, and wait once behind the last.";
+	if (variant & DEFAULT_STREAM)
+		return "Gather the data in one buffer and copy it once; if it lies in even "
+		       "distances, "
+		       "cudaMemcpy2DAsync copies it in one call, and in a stream of its own "
+		       "cudaMemcpyBatchAsync takes a list.";
+	return detector_small_copies.fix;
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
@@ -77,12 +114,14 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	if (site->tally < ROWS_LEAST || site_spread(a, site) < TENTHS_LEAST)
 		return NULL;
 	format_bytes(bytes, sizeof(bytes), site->bytes / site->count);
+	finding->fix = cure(finding->variant);
 	return arena_printf(texts,
 			    "%s %llu copies in a row %s, of %s each: one copy of it all would "
 			    "have cost its threads %s less",
 			    text_count(texts, site->tally, "time"),
 			    (unsigned long long)((site->count + site->tally / 2) / site->tally),
-			    finding->variant == SPY_DIR_H2D ? "to the device" : "to the host",
+			    (finding->variant & DIRECTION) == SPY_DIR_H2D ? "to the device"
+									  : "to the host",
 			    bytes, text_time(texts, site->cost.own_ns));
 }
 

@@ -101,8 +101,9 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	finding->cost.unknown = true;
 	finding->what = arena_printf(
 		texts,
-		"%llu process%s used %s at the same time as another, up to %s, without MPS: they "
-		"took turns; their calls waited for the GPU for %s in all",
+		"%llu process%s used %s at the same time as another, up to %s, without MPS: where "
+		"several had work, they took turns; their calls waited for the GPU for %s in all, "
+		"for their own work, too",
 		(unsigned long long)sum.processes, sum.processes == 1 ? "" : "es", gpus,
 		text_time(texts, sum.longest_ns), text_time(texts, sum.waited_ns));
 }
@@ -118,7 +119,8 @@ const struct detector detector_time_slicing = {
 		 "of "
 		 "the GPU each would have left to the others, and on how busy they were; a process "
 		 "counts as using the GPU from its first call to its last one.",
-	.fix = "Start the MPS daemon before the processes (nvidia-cuda-mps-control -d): their work "
-	       "then runs at the same time. Or give each a GPU of its own.",
+	.fix = "Start the MPS daemon before the processes (nvidia-cuda-mps-control -d), all of one "
+	       "user: kernels that leave room on the GPU then run at the same time; those that "
+	       "fill it gain nothing. Or give each process a GPU of its own.",
 	.conclude = conclude,
 };

@@ -96,6 +96,14 @@ static void test_uneven_rows(void **state)
 	says(found(s, "small-copies"), "20 times 10 copies in a row");
 }
 
+static void cures(json_t *finding, const char *text)
+{
+	const char *fix = json_string_value(json_object_get(finding, "fix"));
+
+	if (!fix || !strstr(fix, text))
+		fail_msg("no \"%s\" in: %s", text, fix ?: "no cure");
+}
+
 static void test_small_copies(void **state)
 {
 	static const char h2d[] = "direction=h2d src=pinned dst=device";
@@ -112,6 +120,7 @@ static void test_small_copies(void **state)
 	tell_copies(s, &(struct copies_story){100, 8, 4096, "cudaMemcpyAsync", h2d, false});
 	finding = only(s, "small-copies",
 		       "100 times 8 copies in a row to the device, of 4.00 KiB each");
+	cures(finding, "cudaMemcpyBatchAsync takes a list");
 	/* Each row: 8 copies of 5 us, for which one of 9 us would do. */
 	assert_in_range(number(finding, "cost_ns"), 100 * 30000, 100 * 32000);
 	/* All of them are its calls: those with which a row begins, too. */
@@ -123,6 +132,9 @@ static void test_small_copies(void **state)
 					      "direction=d2h src=device dst=pageable", false});
 	finding = found(s, "small-copies"); /* beside it, a synchronisation that is redundant */
 	says(finding, "100 times 4 copies in a row to the host, of 64 B each");
+	cures(finding, "copies of pageable memory wait for the GPU after a few");
+	tell_copies(s, &(struct copies_story){100, 4, 64, "cudaMemcpy", h2d, false});
+	cures(found(s, "small-copies"), "cudaMemcpy2D copies it in one call. Or hand");
 	for (i = 0; i < ARRAY_SIZE(silent); i++) {
 		tell_copies(s, &silent[i]);
 		nothing(s);
@@ -175,7 +187,9 @@ static void test_staged_or_blocked(void **state)
 	json_t *finding;
 
 	tell_pageable(s, 0, 0);
+	says(at_place(s, 0x40), "by way of a staging buffer, which the host fills");
 	says(at_place(s, 0x40), "staged, not blocked");
+	cures(at_place(s, 0x40), "For one copy alone it does not pay");
 	tell_pageable(s, 5, 10 * MS);
 	finding = at_place(s, 0x40);
 	says(finding, "blocked by earlier work: 5 of them, for 44.64 ms; the others only staged");

@@ -238,7 +238,8 @@ static void test_streams_apart(void **state)
 	struct story *s = *state;
 
 	tell_copy_between(s, 0, sync, 2000);
-	says(found(s, "redundant-sync"), "20 calls had nothing to wait for");
+	says(found(s, "redundant-sync"),
+	     "20 calls had nothing to wait for: the stream has been given no work");
 	tell_copy_between(s, 1, sync, 2000); /* the kernels had ended meanwhile, by chance */
 	assert_null(found(s, "redundant-sync"));
 	tell_copy_between(s, 0, release, 8000);
