@@ -5,7 +5,7 @@
  *   host_functions short         the same, and the function is over at once
  *   host_functions beside        the same with 4 ms, while another stream has work all the time
  *   host_functions behind        the same, and another stream waits for an event behind the function
- *   host_functions last          the function is the last in the stream, and nobody waits: the program does other things
+ *   host_functions last          the function is the last in the stream, and what comes next is handed over when it has run
  *   host_functions graph         a function in a captured graph, launched 20 times
  *   host_functions flood         3,000 functions at one time, each with an argument of its own
  *
@@ -45,7 +45,7 @@ static void on_host(void *argument)
 {
 	if (function_us)
 		pause_us(function_us);
-	ran++;
+	__atomic_fetch_add(&ran, 1, __ATOMIC_RELAXED);
 	wrong += argument != &ran;
 }
 
@@ -76,7 +76,8 @@ static void steps(const char *mode)
 			launch(100, other);
 		}
 		if (!strcmp(mode, "last"))
-			pause_us(5500);
+			while (__atomic_load_n(&ran, __ATOMIC_RELAXED) <= step)
+				pause_us(500);
 		else
 			launch(1000, stream);
 		if (step % 4 != 3 && strcmp(mode, "behind"))
