@@ -117,6 +117,8 @@ void report_add_sections(struct report *report, struct analysis *a, struct symbo
 		return;
 	report_only(report, a);
 	report_in_flight(report, a, options->end_ns, summary);
+	if (options->gate)
+		report_judge_calls(gate, summary);
 	report_ranks(report, a, symbols);
 	report_gpus(report, a, symbols);
 	report_findings(report, a, symbols, gate, summary);

@@ -312,6 +312,17 @@ static void judge_finding(struct gate *gate, struct finding *f)
 		    });
 }
 
+void gate_judge_calls(struct gate *gate, const char *failed, bool none_returned)
+{
+	if (none_returned)
+		cannot_judge(gate, "no call returned");
+	if (failed && gate->any)
+		add_failure(gate, &(struct gate_failure){
+					  .rule = "--fail-on=any",
+					  .text = arena_printf(&gate->texts, "%s", failed),
+				  });
+}
+
 static bool in_budget(const struct budget *budget, const struct finding *f)
 {
 	/* What is in others' findings, too, would be in the sum of all twice. */

@@ -90,6 +90,10 @@ void gate_look_at_files(struct gate *gate, const struct finding *findings, size_
  * those that text folds last. Once. */
 void gate_judge(struct gate *gate, const struct analysis *a, struct finding *findings, size_t n);
 
+/* What is no finding, and may have ended the program: calls that failed, in words (NULL: none), and calls of which not one
+ * returned. Once. */
+void gate_judge_calls(struct gate *gate, const char *failed, bool none_returned);
+
 /* Does text leave it out? It is suppressed; or minor, not of those that are shown all the same, and
  * the gate does not fail on it. */
 bool gate_folds(const struct finding *f);

@@ -534,6 +534,11 @@ void report_found(struct arena *texts, struct summary_row *row, uint64_t problem
 					  besides ? "; " : "", besides ?: "");
 }
 
+void report_judge_calls(struct gate *gate, const struct summary_row *row)
+{
+	gate_judge_calls(gate, row->failures, !row->calls && row->in_flight);
+}
+
 void report_unread(struct arena *texts, struct summary_row *row, size_t n)
 {
 	if (n)

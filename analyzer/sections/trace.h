@@ -7,6 +7,7 @@
 
 #include "base/report.h"
 #include "findings/analyzed.h"
+#include "findings/gate.h"
 
 /* The executable of a process: its path, or as much of its name as is known; the trace's directory
  * if nothing is. NULL: of the process that began the others. */
@@ -30,6 +31,9 @@ void report_unread(struct arena *texts, struct summary_row *row, size_t n);
  * told of them; or NULL. */
 void report_in_flight(struct report *report, const struct analysis *a, uint64_t end_ns,
 		      struct summary_row *summary);
+
+/* After report_in_flight: does the gate fail, or has it nothing to judge by, for calls that failed or never returned? */
+void report_judge_calls(struct gate *gate, const struct summary_row *summary);
 
 /* Everything else `info` shows. */
 void report_about(struct report *report, const struct analysis *a);

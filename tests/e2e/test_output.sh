@@ -139,11 +139,16 @@ tr -s ' \n' ' ' <said | grep -Eq ' returned an error(:|, the last one) cu[A-Za-z
 grep -q '^  found  *no problem$' said && fail "a program whose calls failed is said to have no problem"
 (trap - PIPE; "$tool" report --format=html --fail-on=any "$tmp/fails" 2>err; echo $? >status) | head -c 100 >said
 expect "a gate that fails | head: status" "$(cat status)" "$("$tool" report --fail-on=any "$tmp/fails" >/dev/null 2>&1; echo $?)"
+"$tool" report --fail-on=any "$tmp/fails" >/dev/null 2>err
+expect "a program that died of its first call, --fail-on=any: status" $? 1
+grep -q 'the gate fails: --fail-on=any: .*returned an error' err || fail "why the gate fails: $(cat err)"
 # What answers a question is no error.
 FAKE_MODE=quiet FAKE_RESULT=704 CUDASPY_OUT=$tmp/answers spied "$bin/life" calls 3 2>err
 "$tool" report "$tmp/answers" >said
 grep -q '^  failed' said && fail "answers are said to be errors: $(head -n 8 said)"
 grep -q '^  found  *no ' said || fail "answers: $(head -n 8 said)"
+"$tool" report --fail-on=any "$tmp/answers" >/dev/null 2>err
+expect "answers, --fail-on=any: status ($(cat err))" $? 0
 "$tool" report "$trace" >&- 2>err
 expect "standard output is closed: status" $? 2
 grep -q 'standard output: Bad file' err || fail "standard output is closed: $(cat err)"
