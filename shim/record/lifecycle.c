@@ -322,6 +322,8 @@ static void count_unbacked_page(const struct spy_thread *thread)
 static void close_with_a_line(void)
 {
 	uint64_t calls = 0, pageable = 0, lost = 0, not_written = 0;
+	uint64_t untold = atomic_load(&spy_session->untold);
+	char others[64] = "";
 
 	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++) {
 		const struct spy_slot_page *page = spy_threads[slot].page;
@@ -338,9 +340,13 @@ static void close_with_a_line(void)
 	lost += spy_session->parts.lost;
 	lost += __atomic_add_fetch(&spy_session->board->lost, spy_session_take_lost(),
 				   __ATOMIC_RELAXED);
-	spy_message("%s: %llu calls (nested ones included), %llu pageable async cop%s, %llu lost",
+	/* As the report has them: its LOSSES count the session's own, too. */
+	if (untold)
+		snprintf(others, sizeof(others), ", and %llu records that are no calls",
+			 (unsigned long long)untold);
+	spy_message("%s: %llu calls (nested ones included), %llu pageable async cop%s, %llu lost%s",
 		    spy_session->directory, (unsigned long long)calls, (unsigned long long)pageable,
-		    pageable == 1 ? "y" : "ies", (unsigned long long)lost);
+		    pageable == 1 ? "y" : "ies", (unsigned long long)lost, others);
 }
 
 /*

@@ -56,6 +56,7 @@ static void count_discarded(void)
 	struct spy_thread *self = &spy_threads[0];
 
 	self->file.packet->discarded = ++self->file.discarded;
+	atomic_fetch_add(&spy_session->untold, 1);
 }
 
 static void publish(size_t bytes)

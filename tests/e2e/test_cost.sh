@@ -146,6 +146,8 @@ for i in 1 2 3; do
 	[ "$missing" -gt 0 ] || fail "the session's stream was never full"
 	discarded=$("$tool" report --format=json "$trace" | jq '[.losses[] | select(.kind == "records") | .count] | add // 0')
 	lost=$(closing messages | cut -d ' ' -f 3)
+	others=$(sed -n 's/^cudaspy: .* lost, and \([0-9]*\) records that are no calls$/\1/p' messages)
+	expect "lost, by the closing line and by the report" "$((lost + ${others:-0}))" "$("$tool" report --format=json "$trace" | jq .summary.lost_records)"
 	[ $((discarded - lost)) -le $((missing + 20)) ] || fail "$((discarded - lost)) records of the session are lost, of them $missing names of kernels"
 done
 
