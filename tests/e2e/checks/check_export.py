@@ -312,6 +312,7 @@ def check_arrows(t, filtered):
 
 
 def check_counters(t):
+    waiters = len({s.track for s in t.slices if s.category == "wait"})
     for (group, name), values in t.counters.items():
         for before, after in zip(values, values[1:]):
             if after[0] < before[0]:
@@ -320,6 +321,9 @@ def check_counters(t):
             raise Wrong(f"counter {name}: {min(values)} to {max(values)}")
         if "wait for" in name:
             want(f"{name} in the end", values[-1][1], 0)
+            most = max(v for _, v in values)
+            if most > waiters:
+                raise Wrong(f"{name}: {most} at a time, and {waiters} threads wait at all")
 
 
 def check_ranges(slices, report):
