@@ -76,7 +76,8 @@ static int show(const struct live *live, const struct renderer *renderer, uint64
 	report.view = view_for(stdout);
 	report.view.always_brief = true;
 	live_words_init(&words, live, &report.arena);
-	words.name_columns = renderer->render == render_text ? LIVE_NAME_COLUMNS : 0;
+	words.name_columns =
+		renderer->render == render_text ? live_name_columns(report.view.width) : 0;
 	verdicts_find(&verdicts, &words, after_ns);
 	fill(&report, &words, &verdicts, after_ns, options);
 	if (renderer->render == render_text)

@@ -79,7 +79,7 @@ static void fill(struct picture *p, const struct plan *plan)
 {
 	report_init(&p->report, SCHEMA);
 	live_words_init(&p->words, &p->live, &p->report.arena);
-	p->words.name_columns = plan->json ? 0 : LIVE_NAME_COLUMNS;
+	p->words.name_columns = plan->json ? 0 : live_name_columns(view_for(stdout).width);
 	verdicts_find(&p->verdicts, &p->words, plan->after_ns);
 	live_add_verdicts(&p->report, &p->verdicts);
 	live_add_processes(&p->report, &p->words);

@@ -28,6 +28,12 @@ struct live_words {
 
 #define LIVE_NAME_COLUMNS 48 /* for people */
 
+/* For those whose terminal is so wide (0: unknown): there is room for more of a name on a wider one. */
+static inline size_t live_name_columns(size_t width)
+{
+	return width > 2 * LIVE_NAME_COLUMNS ? width / 2 : LIVE_NAME_COLUMNS;
+}
+
 void live_words_init(struct live_words *w, const struct live *live, struct arena *texts);
 void live_words_release(struct live_words *w);
 

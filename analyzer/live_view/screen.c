@@ -311,14 +311,15 @@ static void keep_choice(struct screen *s, struct live_thread *const *all, size_t
 	}
 }
 
-/* Widths of a row's columns; the last one, where, has what is left. */
+/* Widths of a row's columns; the last one, where, has what is left: at least as much as each of them gets of a wider screen. */
 static void widths(int w[3])
 {
 	bool wide = COLS >= 110;
+	int more = COLS > 130 ? (COLS - 130) / 4 : 0;
 
-	w[0] = wide ? 24 : 16; /* thread */
-	w[1] = wide ? 28 : 20; /* call */
-	w[2] = wide ? 30 : 14; /* what it waits for */
+	w[0] = more + (wide ? 24 : 16); /* thread */
+	w[1] = more + (wide ? 28 : 20); /* call */
+	w[2] = more + (wide ? 30 : 14); /* what it waits for */
 }
 
 /* So many columns of a text, cut at the end: the beginnings say more; or filled with blanks. */

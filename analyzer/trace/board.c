@@ -28,7 +28,7 @@ static int board_fault(const char *path, const struct spy_board *head)
 
 bool board_slot_is_sound(const struct spy_slot_page *page)
 {
-	return page->tid <= BOARD_TID_MOST;
+	return page->tid <= INT32_MAX && page->wait_kind <= UINT8_MAX;
 }
 
 /* After an error nothing in it is to be believed. */
@@ -60,8 +60,8 @@ static int read_file(struct board *board, const char *path, FILE *file)
 		}
 	}
 	if (unsound)
-		warn("%s: damaged: %zu slot%s of threads that no system has %s left out", path,
-		     unsound, unsound == 1 ? "" : "s", unsound == 1 ? "is" : "are");
+		warn("%s: damaged: %zu slot%s no thread wrote %s left out", path, unsound,
+		     unsound == 1 ? " that" : "s that", unsound == 1 ? "is" : "are");
 	board->present = true;
 	return 0;
 }

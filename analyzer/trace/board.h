@@ -8,8 +8,6 @@
 #include "base/util.h"
 #include "cudaspy/trace_format.h"
 
-#define BOARD_TID_MOST ((uint32_t)1 << 22) /* Linux's PID_MAX_LIMIT */
-
 struct board {
 	bool present; /* there is one, and it can be read */
 	struct spy_board head;
@@ -24,7 +22,7 @@ int board_read(struct board *board, const char *path);
 /* The same for a board that is in memory; path is for complaints. */
 int board_parse(struct board *board, const char *path, const void *bytes, size_t size);
 
-/* May a thread have written it? What else has been is damaged. */
+/* May a thread have written it? Of random bytes next to none are taken for a thread's. */
 bool board_slot_is_sound(const struct spy_slot_page *page);
 
 void board_release(struct board *board);

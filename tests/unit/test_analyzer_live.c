@@ -813,6 +813,12 @@ static void test_names(void **state)
 		assert_in_range(lines_of(text, "last: kernel void"), 1, 3);
 		free(text);
 	}
+	assert_int_equal(live_name_columns(0), LIVE_NAME_COLUMNS);
+	assert_int_equal(live_name_columns(80), LIVE_NAME_COLUMNS);
+	assert_int_equal(live_name_columns(400), 200);
+	text = as_text(2000, live_name_columns(2000)); /* what is not needed is not cut */
+	expect_in(text, name);
+	free(text);
 	text = as_text(2000, 0);
 	expect_in(text, name);
 	free(text);
