@@ -16,7 +16,8 @@
 #include "scratch.h"
 #include "trace_writer.h"
 
-#define TID 4190000u /* thread of slot 1, less 1: among the last that Linux may give, which hardly a machine has */
+/* Thread of slot 1, less 1: among the last that Linux may give, which hardly a machine has. */
+#define TID 4190000u
 #define SECOND 1000000000ull
 
 static char *dir;
