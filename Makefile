@@ -5,8 +5,6 @@ PREFIX    ?= /usr/local
 DESTDIR   ?=
 BUILD     ?= build
 $(if $(word 2,$(BUILD)),$(error BUILD=$(BUILD): it cannot hold blanks))
-# One name for each file: what depends on which header is noted by it.
-override BUILD := $(BUILD:$(CURDIR)/%=%)
 DEBUG     ?= 0
 SAN       ?=
 V         ?= 0
@@ -28,7 +26,9 @@ WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wv
 OPT       := $(if $(filter 1,$(DEBUG)),-O0 -g3,-O2 -g)
 comma     := ,
 SANFLAGS  := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
-CFLAGS_    = -std=gnu11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread -MMD -MP -DCUDASPY_VERSION='"$(VERSION)"' $(SANFLAGS) $(CPPFLAGS) $(CFLAGS)
+# By both names of an object: tests give make an absolute BUILD, and what it made must not look newer than its headers later.
+DEPS       = -MMD -MP -MT $(@:$(CURDIR)/%=%) -MT $(abspath $@)
+CFLAGS_    = -std=gnu11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread $(DEPS) -DCUDASPY_VERSION='"$(VERSION)"' $(SANFLAGS) $(CPPFLAGS) $(CFLAGS)
 
 # ---- lists ------------------------------------------------------------------------------------
 ARCH         := x86_64
@@ -89,7 +89,7 @@ $(BUILD)/shim/arch/offsets.h: shim/arch/offsets.c
 $(BUILD)/shim/%.S.o: shim/%.S $(BUILD)/shim/arch/offsets.h
 	@mkdir -p $(@D)
 	$(call say,AS,$<)
-	$(Q)$(CC) $(CET) -MMD -MP -fPIC -Iinclude -iquote shim -iquote $(BUILD)/shim/arch -c -o $@ $<
+	$(Q)$(CC) $(CET) $(DEPS) -fPIC -Iinclude -iquote shim -iquote $(BUILD)/shim/arch -c -o $@ $<
 
 $(SHIM): $(SHIM_OBJ) shim/exports.map
 	$(call say,LD,$@)
@@ -129,7 +129,7 @@ $(TOOL): $(ANALYZER_OBJ)
 MPICC     ?= $(shell command -v mpicc 2>/dev/null)
 MPI_TOOL  := $(if $(MPICC),$(BUILD)/cudaspy-mpi)
 MPI_TESTS := $(foreach mpi,openmpi mpich,$(if $(shell command -v mpicc.$(mpi) 2>/dev/null),$(BUILD)/tests/mpi/cudaspy-mpi.$(mpi)))
-mpi_build  = $(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(1) $(filter-out -MMD -MP,$(CFLAGS_)) -iquote analyzer -iquote mpi -Iinclude $(LDFLAGS) -o $@ $(wildcard mpi/*.c) $(filter-out $(BUILD)/analyzer/cmd/main.c.o,$(ANALYZER_OBJ)) $(TOOL_LIBS)
+mpi_build  = $(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(1) $(filter-out $(DEPS),$(CFLAGS_)) -iquote analyzer -iquote mpi -Iinclude $(LDFLAGS) -o $@ $(wildcard mpi/*.c) $(filter-out $(BUILD)/analyzer/cmd/main.c.o,$(ANALYZER_OBJ)) $(TOOL_LIBS)
 $(BUILD)/cudaspy-mpi: $(wildcard mpi/*.[ch]) $(ANALYZER_OBJ)
 	$(call say,MPICC,$@)
 	$(call mpi_build,$(MPICC))

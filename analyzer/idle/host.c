@@ -5,20 +5,22 @@
 #include <stdlib.h>
 #include "callers.h"
 #include "host.h"
+#include "symbols/python.h"
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
 struct idle_sum_key idle_sum_key_of(uint64_t owner, const struct process *process,
 				    const struct idle_part *part)
 {
+	const struct python_frame *frame = python_frame(part->stack);
 	struct idle_sum_key key = {.owner = owner,
 				   .address = part->address,
 				   .process = process->trace->index,
 				   .cause = part->cause};
 
-	if (part->stack && part->stack->n_python) {
-		key.code = part->stack->python[0].code;
-		key.line = part->stack->python[0].line;
+	if (frame) {
+		key.code = frame->code;
+		key.line = frame->line;
 	}
 	return key;
 }

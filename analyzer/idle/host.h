@@ -43,7 +43,8 @@ struct idle_sum {
 	struct idle_sum_key {
 		uint64_t owner;
 		uint64_t address;
-		uint32_t process, cause, code, line; /* the last two: of Python, innermost */
+		uint32_t process, cause, code,
+			line; /* the last two: the line of Python that is the place (python_line) */
 	} key;
 	const struct process *process;
 	struct reading_moment born; /* when it came up */

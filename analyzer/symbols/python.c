@@ -29,19 +29,27 @@ static struct python_line line_of(const struct stack *stack, uint8_t i)
 				    .line = stack->python[i].line};
 }
 
-struct python_line python_line(const struct stack *stack)
+const struct python_frame *python_frame(const struct stack *stack)
 {
-	struct python_line innermost = {0}, line;
+	const struct python_frame *innermost = NULL;
+	struct python_line line;
 	uint8_t i;
 
 	for (i = 0; stack && i < stack->n_python; i++) {
 		line = line_of(stack, i);
 		if (python_is_program(&line))
-			return line;
-		if (!innermost.code)
-			innermost = line;
+			return &stack->python[i];
+		if (!innermost && line.code)
+			innermost = &stack->python[i];
 	}
 	return innermost;
+}
+
+struct python_line python_line(const struct stack *stack)
+{
+	const struct python_frame *frame = python_frame(stack);
+
+	return frame ? line_of(stack, (uint8_t)(frame - stack->python)) : (struct python_line){0};
 }
 
 /* Not how a package calls itself: "Module._call_impl", "Optimizer.hook.<locals>.wrapper". */

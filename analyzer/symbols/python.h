@@ -19,6 +19,9 @@ struct python_line {
  */
 struct python_line python_line(const struct stack *stack);
 
+/* The frame of that line, in the stack; NULL: none. */
+const struct python_frame *python_frame(const struct stack *stack);
+
 /* Is it none of a package, nor of Python's own? */
 bool python_is_program(const struct python_line *line);
 

@@ -39,6 +39,10 @@ RECORDS += [(96, 0)]
 # A part of the recording begins or ends.
 PART = len(RECORDS)
 RECORDS += [(64, 0)]
+# A function on the host that ran.
+HOST_FUNCTION = len(RECORDS)
+RECORDS += [(56, 0)]
+IDS[HOST_FUNCTION] = [12]
 HEADER, PAGE = 96, 4096
 
 
@@ -93,6 +97,8 @@ def change_record(data, at, change):
     if event == PART:
         for place in (16, 48, 56):
             more(data, at + place, "Q", change.cycles)
+    if event == HOST_FUNCTION:
+        more(data, at + 40, "Q", change.cycles)
     if event == RANGE_VALUE and data[at + 10] == RANGE_OPEN:
         more(data, at + 16, "Q", change.cycles)
     if event == NVTX_NAME and get(data, at + 10, "H") == NAMED_THREAD:

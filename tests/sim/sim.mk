@@ -11,7 +11,7 @@ SIM_DRIVER_SRC  := $(addprefix $(SIM)/,engine.c sharing.c mps.c locks.c truth.c 
 SIM_RUNTIME_SRC := $(wildcard $(SIM)/runtime_*.c)
 SIM_DRIVER_OBJ  := $(patsubst $(SIM)/%.c,$(SIM_OUT)/driver/%.o,$(SIM_DRIVER_SRC))
 
-SIM_CFLAGS := $(CFLAGS_) -D_GNU_SOURCE -Wno-unused-parameter -fvisibility=hidden -Iinclude -iquote $(SIM) \
+SIM_CFLAGS  = $(CFLAGS_) -D_GNU_SOURCE -Wno-unused-parameter -fvisibility=hidden -Iinclude -iquote $(SIM) \
 	      -ftls-model=initial-exec
 SIM_LD     := $(CC) $(SANFLAGS) -shared -pthread -Wl,-Bsymbolic-functions -Wl,-z,nodelete -Wl,--no-undefined
 # A sanitizer's own symbols are undefined in a library on purpose.
@@ -93,14 +93,14 @@ SIM_KERNEL := $(if $(SAN),,$(SIM_OUT)/libsimkernel.so)
 $(SIM_OUT)/libsimkernel.so: $(SIM)/kernel_module.c $(SIM)/kernel_module.h
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(filter-out -MMD -MP,$(SIM_CFLAGS)) -shared -Wl,-soname,libsimkernel.so -o $@ $<
+	$(Q)$(CC) $(filter-out $(DEPS),$(SIM_CFLAGS)) -shared -Wl,-soname,libsimkernel.so -o $@ $<
 
 # The look-alike of the MPS control daemon, and of its server, which the daemon runs under that name.
 SIM_MPS := $(SIM_OUT)/nvidia-cuda-mps-control
 $(SIM_MPS): $(SIM)/mps_control.c $(SIM)/mps.h
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(filter-out -fPIC -MMD -MP,$(CFLAGS_)) $(SANFLAGS) -D_GNU_SOURCE -iquote $(SIM) -o $@ $<
+	$(Q)$(CC) $(filter-out -fPIC $(DEPS),$(CFLAGS_)) $(SANFLAGS) -D_GNU_SOURCE -iquote $(SIM) -o $@ $<
 	$(Q)ln -f $@ $(@D)/nvidia-cuda-mps-server
 
 # The look-alike of CUPTI. Its older names lead to it, too; what it exports is of version 13's node.
@@ -160,7 +160,7 @@ SIM_OBJ += $(SIM_OUT)/selftest_nccl.o
 SIM_NCCL_PLUGINS := $(foreach version,1 2 3 4 5 6,$(SIM_OUT)/libnccl-profiler-v$(version).so)
 $(SIM_OUT)/libnccl-profiler-v%.so: $(SIM)/selftest_nccl_plugin.c $(SIM)/nccl_events.h
 	$(call say,LD,$@)
-	$(Q)$(CC) $(filter-out -MMD -MP,$(SIM_CFLAGS)) -DPLUGIN_VERSION=$* -shared -o $@ $<
+	$(Q)$(CC) $(filter-out $(DEPS),$(SIM_CFLAGS)) -DPLUGIN_VERSION=$* -shared -o $@ $<
 
 .PHONY: sim sim-tests
 sim: $(SIM_LIB)/libcuda.so.1 $(SIM_OUT)/nodevice/libcuda.so.1 $(SIM_RUNTIMES) $(SIM_LIB)/libcudart.so \

@@ -19,7 +19,7 @@ WHOLE_RUN = {"only", "expectations"}
 COUNTED = {"counted"}
 # What tells two runs apart, and the two ways of asking.
 OF_THE_RUN = {"pid", "ppid", "process", "program", "began_unix_s", "records", "windows", "address", "trace",
-              "recorded_ns"}
+              "recorded_ns", "recorded"}
 # How many others of the worst calls are like that one: of those that are shown. What times of single calls decide: the
 # order of findings, and which of them are notes or minor.
 BY_TIMES = {"alike", "rank", "severity", "notes", "minor"}
