@@ -10,7 +10,7 @@
 #include "table.h"
 #include "blame/locks.h"
 #include "findings/idle_price.h"
-#include "symbols/python.h"
+#include "model/python.h"
 #include "text/text.h"
 #include "text/where.h"
 

@@ -6,7 +6,7 @@
 #include "starved.h"
 #include "findings/idle_price.h"
 #include "idle/callers.h"
-#include "symbols/python.h"
+#include "model/python.h"
 #include "text/text.h"
 #include "text/where.h"
 

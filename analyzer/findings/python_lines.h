@@ -6,7 +6,7 @@
 #define CUDASPY_PYTHON_LINES_H
 
 #include "site_stacks.h"
-#include "symbols/python.h"
+#include "model/python.h"
 
 struct costly_line {
 	struct python_line at;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "callers.h"
 #include "host.h"
-#include "symbols/python.h"
+#include "model/python.h"
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 

@@ -6,7 +6,7 @@
 #include "labels.h"
 #include "base/format.h"
 #include "base/redact.h"
-#include "symbols/python.h"
+#include "model/python.h"
 #include "text/text.h"
 #include "text/where.h"
 #include "trace/names.h"

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include "sqlite.h"
-#include "symbols/python.h"
+#include "model/python.h"
 #include "text/text.h"
 #include "text/where.h"
 

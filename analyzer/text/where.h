@@ -5,7 +5,7 @@
 #define CUDASPY_WHERE_H
 
 #include "base/util.h"
-#include "symbols/python.h"
+#include "model/python.h"
 #include "symbols/symbolize.h"
 
 /* " in main, app.c:12 (app+0x1234)"; what is not known is left out, "" if nothing is. */

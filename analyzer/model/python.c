@@ -1,5 +1,5 @@
 /*
- * analyzer/symbols/python.c: the line of Python that a call was made in. Called by findings and
+ * analyzer/model/python.c: the line of Python that a call was made in. Called by findings and
  * sections.
  */
 #include <string.h>

@@ -1,11 +1,11 @@
 /*
- * analyzer/symbols/python.h: the line of Python that a call was made in. Called by findings and
+ * analyzer/model/python.h: the line of Python that a call was made in. Called by findings and
  * sections.
  */
 #ifndef CUDASPY_PYTHON_H
 #define CUDASPY_PYTHON_H
 
-#include "model/model.h"
+#include "model.h"
 
 struct python_line {
 	const struct python_code *code; /* NULL: none */
