@@ -66,8 +66,8 @@ struct gpu_stream {
 	struct stream_behind behind[STREAM_BEHIND]; /* its last wait for each of some others */
 	struct stream_sharing
 		*sharing; /* by threads (shared_streams.h); NULL: it has never changed hands */
-	struct stream_functions
-		*functions; /* on the host (stream_functions.h); NULL: none; owned */
+	/* On the host (stream_functions.h); NULL: none; owned. */
+	struct stream_functions *functions;
 	UT_hash_handle hh;
 };
 

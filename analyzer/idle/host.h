@@ -17,8 +17,8 @@ struct idle_part {
 	uint32_t fn_before; /* the call before a time on a CPU; NO_FUNCTION unknown */
 	uint64_t address_before;
 	uint32_t holder; /* thread that had the lock, or was to end; 0 unknown */
-	uint64_t
-		object; /* of a wait for a lock, or a function on the host: its address; 0 unknown */
+	/* Of a wait for a lock, or a function on the host: its address; 0 unknown. */
+	uint64_t object;
 	const struct thread *thread; /* whose time it is */
 	const struct stack *stack; /* of the wait, the call, or the call behind; NULL: none */
 	const struct stack *stack_before; /* of the call before; NULL: none */

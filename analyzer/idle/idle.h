@@ -66,8 +66,8 @@ struct idle_gpu {
 	struct idle_interval *intervals; /* a ring, IDLE_KEPT at most */
 	size_t intervals_size;
 	uint64_t n_intervals;
-	struct ran_function
-		*ran; /* on the host, in its streams: the last FUNCTIONS_KEPT; NULL: none; owned */
+	/* On the host, in its streams: the last FUNCTIONS_KEPT; NULL: none; owned. */
+	struct ran_function *ran;
 	uint64_t n_ran;
 	struct exact_gpu {
 		size_t n_known; /* processes whose operations are recorded at this time */

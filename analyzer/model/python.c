@@ -1,6 +1,6 @@
 /*
- * analyzer/model/python.c: the line of Python that a call was made in. Called by findings and
- * sections.
+ * analyzer/model/python.c: the line of Python that a call was made in. Called by idle, findings
+ * and sections.
  */
 #include <string.h>
 #include "python.h"

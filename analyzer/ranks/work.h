@@ -129,8 +129,8 @@ struct rank_timer {
 struct rank_lag {
 	bool known; /* there was an operation before */
 	uint64_t gpu_ns; /* that its GPU's own work made it late before its thread did */
-	uint64_t
-		host_ns; /* that its thread made it late, then or earlier, and is not made up for */
+	/* That its thread made it late, then or earlier, and is not made up for. */
+	uint64_t host_ns;
 	struct idle_part cause; /* of host_ns, the most of it */
 };
 
@@ -170,8 +170,8 @@ struct rank_member {
 	/* The operation before, when instances are evaluated: its end on the host's clock; 0 unknown. */
 	uint64_t met_ns;
 	struct rank_lag lag;
-	uint64_t
-		behind_ns; /* so far it is behind the others since something waited for its operations: evaluate.c */
+	/* So far it is behind the others since something waited for its operations: evaluate.c. */
+	uint64_t behind_ns;
 	uint64_t sampled_end_ns; /* of its operation before, by the GPU's timer: sample.c */
 	size_t sampled_comm_1; /* its communicator in the rank's samples */
 	/* Of the block that is evaluated. */
@@ -196,8 +196,8 @@ struct rank_op {
 	int64_t arrival_ns, left_ns; /* by the reference's timer: begin and end */
 	uint64_t wait_ns; /* of it, until the last one came */
 	uint64_t gpu_operations; /* handed over since the lane's operation before */
-	uint64_t
-		holes; /* until then: its process's recording was dormant, or numbers of its rank's operations are missing */
+	/* Until then: its process's recording was dormant, or numbers of its rank's operations are missing. */
+	uint64_t holes;
 	struct rank_site_sum *site;
 	bool followed; /* when it ran was to be told */
 	bool expected; /* a record is to say when it ran */
@@ -459,8 +459,8 @@ void rank_steps_rename(struct ranks *ranks);
 /* What an instance that was evaluated adds to its step. */
 struct rank_step_part {
 	uint64_t begin_ns; /* trace time at which the reference rank submitted it */
-	uint64_t
-		first_ns; /* when the first rank came, by the reference rank's GPU timer; 0 unknown */
+	/* When the first rank came, by the reference rank's GPU timer; 0 unknown. */
+	uint64_t first_ns;
 	uint64_t wait_ns, late_ns;
 	const struct rank *last; /* NULL: nobody */
 	struct idle_part cause;

@@ -176,8 +176,8 @@ struct spy_rec_op {
 		flags : 16; /* creation flags; capture mode; number of the context destroyed, or of a
 			      * peer's */
 	uint64_t stream; /* see above */
-	uint64_t
-		object; /* handle of an event, graph, context, module, created stream; a peer device */
+	/* Handle of an event, graph, context, module, created stream; a peer device. */
+	uint64_t object;
 } __attribute__((packed));
 
 struct spy_rec_launch {
@@ -318,8 +318,8 @@ struct spy_rec_mps {
 	uint16_t initialised; /* 1: cuInit has returned */
 	uint32_t uid; /* effective, of this process */
 	uint32_t daemon; /* process, 0 unknown */
-	uint32_t
-		server; /* process: the daemon's server for this user, or else for another; 0 unknown */
+	/* Process: the daemon's server for this user, or else for another; 0 unknown. */
+	uint32_t server;
 	uint32_t server_uid; /* whom it serves */
 	/* pipe directory (empty: no control pipe) NUL, then the values of
 	 * CUDA_MPS_ACTIVE_THREAD_PERCENTAGE NUL CUDA_MPS_PINNED_DEVICE_MEM_LIMIT NUL
@@ -441,8 +441,8 @@ struct spy_rec_outside {
 	uint64_t reserved2 : 16;
 	uint64_t caller; /* return address of the C library's function */
 	uint64_t object; /* the lock's address, a descriptor, an event or a stream; 0 none */
-	uint32_t
-		holder; /* thread that had the lock when the wait began, or that is to end; 0 unknown */
+	/* Thread that had the lock when the wait began, or that is to end; 0 unknown. */
+	uint32_t holder;
 	uint32_t reserved3;
 } __attribute__((packed));
 
@@ -463,8 +463,8 @@ struct spy_rec_wait {
 	uint64_t duration : 48; /* cycles */
 	uint64_t device : 8; /* current, SPY_DEVICE_NONE unknown */
 	uint64_t flags : 8; /* enum spy_wait_flag, or-ed */
-	uint64_t
-		object; /* the lock's address, request of an ioctl; 0 of several for want of room */
+	/* The lock's address, request of an ioctl; 0 of several for want of room. */
+	uint64_t object;
 	uint32_t count;
 	uint32_t holder; /* thread, 0 unknown */
 	uint64_t holder_since; /* when its outermost call began, 0 unknown */
@@ -514,10 +514,10 @@ struct spy_rec_held {
 struct spy_rec_sched {
 	uint64_t time;
 	uint16_t event;
-	uint16_t
-		unknown; /* not_running_ns may be so much more, in SPY_UNKNOWN_UNIT; UINT16_MAX: or more */
-	uint32_t
-		process_ran; /* all threads of the process on CPUs, in SPY_RAN_UNIT, modulo 2^32; 0: not looked at */
+	/* By so much not_running_ns may be more, in SPY_UNKNOWN_UNIT; UINT16_MAX: or by more. */
+	uint16_t unknown;
+	/* All threads of the process on CPUs, in SPY_RAN_UNIT, modulo 2^32; 0: not looked at. */
+	uint32_t process_ran;
 	uint64_t window; /* cycles since the last look, or since the thread's first call */
 	uint64_t not_running_ns; /* ready to run, but on no CPU */
 	uint64_t running_ns; /* on a CPU */
@@ -800,9 +800,9 @@ struct spy_rec_collective {
 	uint8_t func; /* enum spy_nccl_func */
 	uint8_t flags; /* enum spy_collective_flag, or-ed */
 	uint32_t comm; /* number of SPY_EV_NCCL_COMM */
-	uint64_t
-		seq; /* NCCL's, of this function in this communicator; of a send or receive its number from 1 on
-		       * among those to or from that peer, recorded or not; 0 unknown (traces of before 2026-11) */
+	/* NCCL's, of this function in this communicator; of a send or receive its number from 1 on among those to or from
+	 * that peer, recorded or not; 0 unknown (traces of before 2026-11). */
+	uint64_t seq;
 	uint64_t count; /* elements */
 	uint32_t id; /* of SPY_EV_COLLECTIVE_RAN; unique among the process's last ones */
 	int32_t peer; /* root of a collective, the other rank of a send or receive */
@@ -976,8 +976,8 @@ struct spy_board {
 	uint16_t counter_fn[SPY_BOARD_COUNTERS]; /* spy_slot_page.counts[i] counts this function */
 	/* What the recorder remembers; each has a bound. (0 in traces of before.) */
 	uint32_t kernels; /* names */
-	uint32_t
-		kernels_unnamed; /* kernels that have one together, for there were as many as there may be */
+	/* Kernels that have one together, for there were as many as there may be. */
+	uint32_t kernels_unnamed;
 	uint32_t notes; /* texts */
 	uint32_t notes_untold; /* times one was left out */
 	uint32_t spare_stubs; /* that were needed at one time, for second copies of functions */

@@ -259,8 +259,9 @@ static uint64_t worth_a_record = UINT64_MAX; /* cycles */
 
 void spy_slots_begin(uint64_t frequency)
 {
-	if (!spy_options.nogetters)
-		worth_a_record = frequency / (1000000 / LONG_US);
+	worth_a_record = frequency / (1000000 / LONG_US);
+	if (spy_options.nogetters)
+		memset(spy_slots_timed, 0, sizeof(spy_slots_timed));
 }
 
 void spy_slots_count(uint16_t fn)

@@ -79,7 +79,7 @@ void spy_slots_trace(uint16_t fn);
 
 /*
  * Of a counted function's calls some are timed (call.c): so many of each SPY_TIMED_AMONG that a thread makes, and more where many
- * prove long: a getter that enters the kernel, or waits for a lock that no probe sees. By function; 0: the user has it counted.
+ * prove long: a getter that enters the kernel, or waits for a lock that no probe sees. By function; 0: none, for the user wants it counted.
  */
 #define SPY_TIMED_LEAST 4
 #define SPY_TIMED_AMONG 64

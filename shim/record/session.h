@@ -51,8 +51,8 @@ struct spy_session {
 		grown; /* bytes of streams on the disk; of them those that tails have grown by */
 	_Atomic bool damaged; /* files of the trace were, and no message has said so yet */
 	uint32_t said; /* kinds of errors that were said: bits */
-	_Atomic uint64_t
-		untold; /* records of the session's own stream that were lost, in all parts */
+	/* Records of the session's own stream that were lost, in all parts. */
+	_Atomic uint64_t untold;
 	struct spy_file_id board_id;
 	bool given; /* the folder has become another user's (identity.c) */
 	uint32_t slot_tids[SPY_BOARD_SLOTS]; /* thread that has the slot now, 0 none */

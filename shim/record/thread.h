@@ -66,11 +66,11 @@ struct spy_waiters;
 /* query.c: the thread has asked whether work of a GPU has ended, and it had not. All times in cycles. */
 struct spy_query {
 	uint64_t object; /* the event or stream; 0: nothing is asked for */
-	uint64_t begun, since,
-		last; /* the first answer; from when on no record speaks of it; the last one */
+	/* The first answer; from when on no record speaks of it; the last one. */
+	uint64_t begun, since, last;
 	uint64_t calls; /* records of calls by then */
-	uint64_t ran_ns,
-		ran_at; /* the thread's time on a CPU, a short time before the last answer */
+	/* The thread's time on a CPU, a short time before the last answer. */
+	uint64_t ran_ns, ran_at;
 	uintptr_t caller; /* return address of the first question */
 	uint32_t others; /* questions for others since */
 	bool written; /* there is a record of it */
@@ -98,8 +98,8 @@ struct spy_thread {
 	struct spy_gaps gaps;
 	uint64_t left_at; /* when its last timed call of depth 0 returned */
 	uint64_t outer_calls; /* timed ones of depth 0 that have returned */
-	uint64_t
-		look_at; /* gap.c: it looks for what is due at the next call from then on (cycles) */
+	/* It looks for what is due at the next call from then on (cycles; gap.c). */
+	uint64_t look_at;
 	uint64_t ran_at; /* sched.c: when the thread's time on a CPU was looked at (cycles) */
 	struct spy_waiters *waiting; /* waiters.c: for a lock of these; NULL: for none */
 	struct spy_waiters *rested; /* the thread let these rest; NULL: none */
@@ -115,8 +115,8 @@ struct spy_thread {
 	/* sched.c */
 	uint64_t ran_ns; /* the thread's time on a CPU, as of ran_at */
 	uint64_t delay_at, delay_ns; /* as long it was ready and had none: as of when, the same */
-	uint64_t
-		outside_delay_ns; /* the same, at the last look after a read or write (outside.c) */
+	/* The same, at the last look after a read or write (outside.c). */
+	uint64_t outside_delay_ns;
 	uint64_t idle_ns; /* on no CPU, for whatever reason, between the two */
 	bool crowded; /* and it had waited for one a good part of the time before */
 
