@@ -448,6 +448,84 @@ static void test_loader(void **state)
 	assert_non_null(strstr(s->shown, "waited for torch's DataLoader for 40.00 ms"));
 }
 
+static void names_lines(const struct story *s)
+{
+	fputs("2us python_code code=1 first_line=3 file=\"/usr/lib/python3/threading.py\" "
+	      "function=\"wait\"\n"
+	      "2us python_code code=2 first_line=1 file=\"/home/user/train.py\" "
+	      "function=\"main\"\n",
+	      s->log);
+}
+
+/* The stack of a wait, in Python: train.py:LINE has called something that waits in threading.py. */
+static void stack_at(const struct story *s, uint64_t ns, unsigned int line)
+{
+	fprintf(s->log,
+		"%lluns stack fn=- why=32 frames=0x30\n%lluns python_stack fn=- lines=1:327,2:%u\n",
+		(unsigned long long)ns, (unsigned long long)ns, line);
+}
+
+/* The idle time charged to a cause whose place has that text in it. */
+static uint64_t charged_at(const struct story *s, const char *place)
+{
+	json_t *cause;
+	uint64_t ns = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(gpu(s, 0), "idle_causes"), i, cause)
+	{
+		const char *site = json_string_value(json_object_get(cause, "site"));
+
+		if (site && strstr(site, place))
+			ns += ns_of(cause, "ns");
+	}
+	return ns;
+}
+
+/* Two lines of the program wait in one line of Python's own library: these are two places. */
+static void test_lines_of_the_program(void **state)
+{
+	struct story *s = *state;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	names_lines(s);
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		stack_at(s, s->ns + (i % 2 ? 3 : 2) * MS, i % 2 ? 29 : 17);
+		outside(s, (i % 2 ? 3 : 2) * MS, "kind=semaphore object=0x1000 caller=0x30");
+	}
+	launch(s, 0, 4000);
+	conclude(s);
+	assert_int_equal(charged_at(s, "train.py:17"), STEPS / 2 * 2 * MS);
+	assert_int_equal(charged_at(s, "train.py:29"), STEPS / 2 * 3 * MS);
+}
+
+/* A wait that goes on behind its stack keeps it, and what was waited before for the same has it, too: not what was waited for
+ * something else, nor a wait that began when the stack was taken already. */
+static void test_waits_that_go_on(void **state)
+{
+	struct story *s = *state;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	names_lines(s);
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		outside(s, MS, "kind=semaphore object=0x2000 caller=0x31");
+		outside(s, 2 * MS, "kind=semaphore object=0x1000 caller=0x30");
+		stack_at(s, s->ns + MS, 17);
+		outside(s, 4 * MS, "kind=semaphore object=0x1000 caller=0x30");
+		outside(s, MS, "kind=semaphore object=0x3000 caller=0x32");
+	}
+	launch(s, 0, 4000);
+	conclude(s);
+	assert_int_equal(charged(gpu(s, 0), "idle_causes", "lock"), STEPS * 8 * MS);
+	assert_int_equal(charged_at(s, "train.py:17"), STEPS * 6 * MS);
+}
+
 static void allocates_and_frees(struct story *s)
 {
 	allocates(s);
@@ -693,6 +771,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_taken_back_of_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_blind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loader, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lines_of_the_program, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_waits_that_go_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holder, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holders_stack, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gil, setup, teardown),
