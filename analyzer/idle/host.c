@@ -267,15 +267,6 @@ static const struct stack *stack_of(const struct record *record)
 		       : NULL;
 }
 
-/* A wait that is found long when it has lasted for a while has its stack from there on: so does what was before. */
-static void pass_stack_back(struct host_wait *before, const struct host_wait *wait)
-{
-	if (before->end_ns == wait->begin_ns && !before->part.stack &&
-	    before->part.cause == wait->part.cause && before->part.address == wait->part.address &&
-	    before->part.object == wait->part.object)
-		before->part.stack = wait->part.stack;
-}
-
 static struct host_wait *last_wait(const struct host_thread *h)
 {
 	return &h->waits[(h->n_waits - 1) % h->waits_size];
@@ -308,8 +299,6 @@ void host_see_wait(struct host_thread *h, const struct record *record)
 						    .object = raw->object,
 						    .stack = stack,
 						    .at_ns = begin_ns}};
-	if (stack && h->n_waits > 1 && h->waits_size > 1)
-		pass_stack_back(&h->waits[(h->n_waits - 2) % h->waits_size], last_wait(h));
 }
 
 static uint64_t share(uint64_t ns, uint64_t part_ns, uint64_t whole_ns)
