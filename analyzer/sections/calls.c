@@ -213,7 +213,7 @@ static void add_devices(struct report *report, const struct analysis *a)
 struct counted_row {
 	const char *function;
 	uint64_t count;
-	uint64_t recorded; /* the program's own that have records: of getters those that took long */
+	uint64_t recorded; /* the program's own that have records */
 };
 
 /* clang-format off */
