@@ -220,10 +220,12 @@ void account_other(struct accounting *a, const struct record *record)
 						      record->raw->sched.window);
 		see_cpu_use(a, c, record);
 		break;
+	case SPY_EV_OUTSIDE:
+		work_see_outside(&a->work, record);
+		c->gap_told = true;
+		break;
 	case SPY_EV_GAP:
 		see_cpu_use(a, c, record);
-		/* fall through */
-	case SPY_EV_OUTSIDE:
 		c->gap_told = true;
 		break;
 	default:

@@ -199,6 +199,8 @@ static void see_other(struct evidence *v, const struct record *record)
 	const struct timeline *timeline = &record->stream->trace->timeline;
 	struct thread_state *t;
 
+	if (raw->other.event == SPY_EV_OUTSIDE)
+		work_see_outside(&v->work, record);
 	if (raw->other.event != SPY_EV_WAIT && raw->other.event != SPY_EV_SCHED)
 		return;
 	t = state_of(v, record->thread);

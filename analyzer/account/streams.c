@@ -111,15 +111,23 @@ static void set_done(struct gpu_stream *stream, uint64_t done)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-struct event_mark *streams_event(struct gpu_work *w, const struct record *record, bool make)
+struct event_mark *streams_find_event(const struct gpu_work *w, uint32_t process, uint64_t event)
 {
-	struct event_key key = {.event = record->raw->op.object, .process = record->process};
+	struct event_key key = {.event = event, .process = process};
 	struct event_mark *mark;
 
 	HASH_FIND(hh, w->events, &key, sizeof(key), mark);
+	return mark;
+}
+
+struct event_mark *streams_event(struct gpu_work *w, const struct record *record, bool make)
+{
+	uint64_t event = record->raw->op.object;
+	struct event_mark *mark = streams_find_event(w, record->process, event);
+
 	if (!mark && make) {
 		mark = xcalloc(1, sizeof(*mark));
-		mark->key = key;
+		mark->key = (struct event_key){.event = event, .process = record->process};
 		HASH_ADD(hh, w->events, key, sizeof(mark->key), mark);
 	}
 	return mark;

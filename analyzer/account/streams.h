@@ -198,6 +198,9 @@ static inline uint64_t stream_done_before(const struct gpu_stream *stream, uint6
 /* The mark of the event that the record is about; NULL: none; make: a new one. */
 struct event_mark *streams_event(struct gpu_work *w, const struct record *record, bool make);
 
+/* Of that process's event; NULL: none. */
+struct event_mark *streams_find_event(const struct gpu_work *w, uint32_t process, uint64_t event);
+
 /* So many operations had been handed over by calls that had returned by then, no less: what a call that began then comes
  * behind. */
 uint64_t stream_submitted_before(const struct gpu_stream *stream, uint64_t ns);

@@ -431,3 +431,34 @@ bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct record 
 	w->handed = true;
 	return true;
 }
+
+/* The stream of that handle, which names one whatever the device: not a default stream's. */
+static struct gpu_stream *stream_of_handle(struct gpu_work *w, uint32_t process, uint64_t handle)
+{
+	struct gpu_stream *stream = NULL;
+	uint32_t device;
+
+	for (device = 0; handle > STREAM_PER_THREAD && !stream && device < w->n_devices; device++)
+		stream = streams_find(w, &(struct stream_key){handle, process, device}, false);
+	return stream && stream->key.stream == handle ? stream : NULL;
+}
+
+void work_see_outside(struct gpu_work *w, const struct record *record)
+{
+	const struct spy_rec_outside *raw = &record->raw->outside;
+	uint64_t span_ns = timeline_span_ns(&record->stream->trace->timeline, raw->span);
+	uint64_t begin_ns = record->ns - min_u64(span_ns, record->ns), upto;
+	const struct event_mark *mark;
+	struct gpu_stream *stream;
+
+	w->found_done = NULL;
+	if (raw->kind != SPY_WAIT_QUERY || raw->flags & SPY_WAIT_FAILED)
+		return;
+	mark = streams_find_event(w, record->process, raw->object);
+	stream = mark ? mark->stream : stream_of_handle(w, record->process, raw->object);
+	if (!stream || (mark && mark->ns > begin_ns)) /* recorded anew meanwhile */
+		return;
+	upto = mark ? mark->submitted : stream_submitted_before(stream, begin_ns);
+	stream_drain(stream, upto, record->ns);
+	w->found_done = stream->beside;
+}

@@ -138,6 +138,8 @@ struct gpu_work {
 		*first_work_ns; /* by process: when the first of them was handed over; 0: not yet */
 	struct host_view *views; /* by process */
 	bool handed; /* the call seen last has handed something to a GPU: work, or an event */
+	/* Of what the wait between calls seen last found done: by work_index; NULL: nothing is known to be. */
+	struct device_streams *found_done;
 };
 
 /* Of a process and a device. Device by device: so what thousands of processes have on their few
@@ -207,5 +209,9 @@ bool work_on_device(struct gpu_work *w, const struct record *record);
  * GPU. */
 bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
 	      const struct call_signature *signature);
+
+/* A wait between calls (SPY_EV_OUTSIDE). Where a thread asked for work until that was done (cudaEventQuery, cudaStreamQuery),
+ * it waited for it as by a synchronisation: w->found_done. */
+void work_see_outside(struct gpu_work *w, const struct record *record);
 
 #endif

@@ -343,6 +343,29 @@ static void see_device(struct idle *idle, const struct record *record,
 				 .account = c});
 }
 
+/* A thread has asked for work until that was done. */
+static void see_found_done(struct idle *idle, const struct record *record,
+			   const struct thread_account *c)
+{
+	const struct gpu_work *work = &idle->accounts->work;
+	struct idle_user *user;
+	bool busy;
+
+	if (!work->found_done || !idle->users[work->found_done - work->devices].gpu)
+		return;
+	user = &idle->users[work->found_done - work->devices];
+	busy = streams_outstanding(work->found_done) || user->unseen;
+	if (user->busy && !busy)
+		see_turn(&idle->gpus[user->gpu - 1], &c->recent_ops);
+	tell(idle, user,
+	     &(struct idle_news){.process = record->thread->process,
+				 .begin_ns = record->ns,
+				 .ns = record->ns,
+				 .busier = (int8_t)(busy - user->busy),
+				 .own_since_ns = user->since_ns,
+				 .account = c});
+}
+
 /* ---- a thread's own account ------------------------------------------------------------------ */
 
 struct own_account {
@@ -414,6 +437,7 @@ void idle_see(struct idle *idle, const struct record *record, uint64_t in_calls_
 	switch (record->raw->other.event) {
 	case SPY_EV_OUTSIDE:
 		host_see_wait(host_thread_get(&idle->threads, record->thread), record);
+		see_found_done(idle, record, c);
 		break;
 	case SPY_EV_HOST_FUNCTION:
 		functions_see_run(idle, record);

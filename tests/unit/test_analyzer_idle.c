@@ -297,6 +297,49 @@ static void functions(struct story *s, const char *beside, unsigned int behind)
 	conclude(s);
 }
 
+/* A thread asks whether work is done, until it is: as good as a synchronisation with what it asks for, no better. */
+static void test_asked(void **state)
+{
+	static const struct {
+		const char *handed, *asked;
+		uint64_t asked_ns;
+		bool proof;
+	} all[] = {
+		{NULL, "kind=query object=8 caller=0x30", MS, true},
+		{"op cudaEventRecord stream=8 object=0x70", "kind=query object=0x70 caller=0x30",
+		 MS, true},
+		{NULL, "kind=query object=8 caller=0x30 flags=4", MS, false},
+		{NULL, "kind=query object=0x70 caller=0x30", MS, false},
+		{NULL, "kind=poll object=8 caller=0x30", MS, false},
+		{"op cudaEventRecord stream=9 object=0x70", "kind=query object=0x70 caller=0x30",
+		 MS, false},
+		{"launch cudaLaunchKernel kernel=2 stream=9", "kind=query object=8 caller=0x30", MS,
+		 false},
+		/* recorded since it was asked first */
+		{"op cudaEventRecord stream=8 object=0x70", "kind=query object=0x70 caller=0x30",
+		 3 * MS, false},
+	};
+	struct story *s = *state;
+	unsigned int i, n;
+
+	for (n = 0; n < ARRAY_SIZE(all); n++) {
+		begin_with(s, "probes=1");
+		for (i = 0; i < STEPS; i++) {
+			launch(s, 0, 4000);
+			if (all[n].handed)
+				call(s, 1000, 4000, "%s caller=0x11", all[n].handed);
+			s->ns += MS;
+			fprintf(s->log, "%lluns outside %s duration=%lluns\n",
+				(unsigned long long)s->ns, all[n].asked,
+				(unsigned long long)all[n].asked_ns);
+			sleeps(s);
+		}
+		launch(s, 0, 4000);
+		conclude(s);
+		assert_int_equal(ns_of(gpu(s, 0), "idle_ns"), all[n].proof ? STEPS * 2 * MS : 0);
+	}
+}
+
 /* While a function on the host runs, the GPU has nothing to do, if no other stream has; because of the function, if there is
  * work behind it. */
 static void test_host_function(void **state)
@@ -766,6 +809,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ran_earlier, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_in_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_stream, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_host_function, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_taken_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_taken_back_of_many, setup, teardown),

@@ -217,7 +217,10 @@ def main():
     clock = clock_of(dump)
     phase = report["phases"][0]
     begin, end = clock(phase["begin_ns"]), clock(phase["end_ns"])
-    proofs = sorted(c[1] for t in threads.values() for c in t.calls if WAITING.search(c[2]))
+    proofs = sorted(
+        [c[1] for t in threads.values() for c in t.calls if WAITING.search(c[2])]
+        + [note[1] for t in threads.values() for note in t.notes if note[2] == "gpu-query"]
+    )
     if as_report:
         for gpu in report["gpus"]:
             idle, causes, _ = true_idle(ops[gpu["device"]], threads, begin, end, proofs)

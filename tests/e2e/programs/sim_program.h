@@ -85,6 +85,7 @@ const char *cudaGetErrorName(int error);
 int cudaMallocAsync(void **address, size_t bytes, void *stream);
 int cudaFreeAsync(void *address, void *stream);
 int cudaStreamQuery(void *stream);
+int cudaEventQuery(void *event);
 int cudaEventSynchronize(void *event);
 int cudaLibraryLoadData(void **library, const void *code, void *jit_options, void *jit_values,
 			unsigned int jit_cnt, void *options, void *values, unsigned int cnt);
