@@ -215,15 +215,15 @@ $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(B
 # As many jobs as there are CPUs, unless somebody said how many.
 all_cpus   = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: test test-build check demo mutate
+.PHONY: test test-build check house demo mutate
 test-build: all apps gpu-build bench-build e2e stress-build sim-tests $(SCALE) $(UNIT)
 test-build: $(MPI_TESTS)
 include tests/e2e/e2e.mk
 include tests/stress/stress.mk
 
 # The fast static checks: the other compiler's warnings (which do not depend on optimization), the layout of the code, and that the two
-# halves share nothing but include/, that shim/lib knows nothing of the rest but the processor, and that
-# the folders of the analyzer include only what lies below them.
+# halves share nothing but include/, that shim/lib knows nothing of the rest but the processor, that
+# the folders of the analyzer include only what lies below them, and that what the shim links to stays in order.
 C_FILES := $(wildcard shim/*/*.[ch] shim/arch/*/*.[ch] analyzer/*.[ch] analyzer/*/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
 		$(filter-out tests/e2e/programs/fake_map.h,$(wildcard tests/e2e/programs/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.[ch] tests/mutate/*.c tests/gpu/*.[ch] tests/stress/*.[ch] tests/scale/*.[ch])
 C_FILES += $(wildcard tests/recipes/*.[ch] mpi/*.[ch])
@@ -233,8 +233,13 @@ check:
 	@! grep -nE '#include "(\.\./)?(shim|analyzer)/' -r shim analyzer
 	@! grep -n '#include "' shim/lib/*.[ch] | grep -vE '"(lib|arch)/'
 	$(Q)tests/include-order
+	$(Q)tests/house --check $(BUILD)/clang
 	$(Q)tests/page/check
 	@echo 'check: no findings'
+
+# How the house is planned, and how large things are: figures that are to fall.
+house: $(SHIM)
+	$(Q)tests/house $(BUILD)
 
 # The packages first.
 test: deps
@@ -321,7 +326,8 @@ help:
 	@echo '  all         libcudaspy.so, the command cudaspy and the simulator, in $(BUILD)/ (default)'
 	@echo '  demo        build, run a bundled application under cudaspy, show the report'
 	@echo '  test        build and run all tests; TESTS="name ..." runs some'
-	@echo '  check       the static checks: clang, clang-format, who includes whom'
+	@echo '  check       the static checks: clang, clang-format, who includes whom, who links to whom'
+	@echo '  house       how many files need each other in a circle, how large things are'
 	@echo '  mutate      put faults into the code of AREA (shim, analyzer, or a path) and list those no test notices'
 	@echo '  stress      random programs, recorded and not: SEEDS=n, from FIRST=seed on'
 	@echo '  sim         the simulated CUDA, in $(BUILD)/sim'
