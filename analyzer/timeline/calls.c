@@ -246,20 +246,46 @@ static struct pending *add_wait(struct events *e, const struct wait *w, uint64_t
 	return p;
 }
 
-/* The arrow ends where the holder certainly had the lock, in its call: as the wait begins. It may have been released long before
- * the waiter noticed. Arrows lead to later times. */
+/* Was the holder in that call then? Which one is in progress is not known yet: where the holder is only concluded from what it
+ * did before, it may be the next one. */
+static bool was_in_call(const struct events *e, const struct hold_interval *by, uint64_t ns)
+{
+	const struct thread_account *c = thread_account_of(&e->source.shown->accounts, by->holder);
+	uint64_t number = c ? c->ring.n : 0;
+	const struct completed_call *call = NULL;
+
+	while (number && c->ring.n - number < c->ring.size) {
+		const struct completed_call *before = completed_call_at(&c->ring, number - 1);
+
+		if (before->end_ns <= ns)
+			break;
+		call = before;
+		number--;
+	}
+	if (call)
+		return call->begin_ns <= ns && call->fn == by->fn;
+	return by->measured || !number || completed_call_at(&c->ring, number - 1)->fn != by->fn;
+}
+
+/* The arrow ends where the holder certainly had the lock, in its call: as the wait begins, or where it was seen to have it. It
+ * may have been released long before the waiter noticed. Arrows lead to later times. */
 static void add_holder(struct events *e, struct pending *p, const struct hold_interval *by)
 {
+	bool is_sample = by->seen_end_ns;
+	uint64_t begin_ns = is_sample ? by->seen_begin_ns : by->begin_ns;
+	uint64_t end_ns = is_sample ? by->seen_end_ns : by->end_ns;
+	uint64_t at_ns = max_u64(begin_ns + (end_ns > begin_ns), e->zero_ns + p->begin_ns);
+
 	if (!by->holder)
 		return;
 	add_argument(p, ARGUMENT_HOLDER, events_thread_name(e, by->holder));
 	if (by->fn == NO_FUNCTION)
 		return;
 	add_argument(p, ARGUMENT_HOLDER_CALL, label_of_function(&e->labels, by->fn));
+	if (!was_in_call(e, by, at_ns))
+		return;
 	p->flow = ++e->flows;
-	events_flow(e, tracks_thread(&e->tracks, by->holder)->calls,
-		    max_u64(by->begin_ns + (by->end_ns > by->begin_ns), e->zero_ns + p->begin_ns),
-		    p->flow, true);
+	events_flow(e, tracks_thread(&e->tracks, by->holder)->calls, at_ns, p->flow, true);
 }
 
 /* Holders of a wait that are shown one by one. In a convoy of threads each of their waits has all of them. */

@@ -63,3 +63,25 @@ rm -rf gen
 "$bench/gentrace" gen 3000 3 loop || fail "gentrace"
 find gen -name metadata -exec sed -i "s|program = \"[^\"]*\"|program = \"/x/a\\\\\\\\\\\\\"b\x01\xff\xc3</script>\"|" {} +
 compare "hostile names" gen
+
+# ---- the holder's call may be over --------------------------------------------------------------------------
+# Of the second wait the holder is concluded: thread 101 had the lock last, in cudaFreeHost, and makes another call by then.
+cat >over.log <<'END'
+trace app.100 pid=100 program="/app" clock_source="tsc" probes=1
+slot 0
+3us gpu device=0 cc_major=9 cc_minor=0 bytes=1000 name="G" uuid="GPU-a" pci="0"
+slot 1 tid=101
+10us thread tid=101 name="a"
+1500us released kind=mutex fn=cuMemFreeHost outer_fn=cudaFreeHost object=0x1000 depth=1
+2ms call cudaFreeHost duration=1ms device=0
+9ms call cudaMallocHost duration=6ms device=0
+slot 2 tid=102
+10us thread tid=102 name="b"
+1100us wait kind=mutex fn=cudaEventCreate duration=80us object=0x1000 device=0 holder=101 holder_fn=cudaFreeHost holder_device=0
+1200us call cudaEventCreate duration=300us device=0
+5ms wait kind=mutex fn=cudaEventCreate duration=2ms object=0x1000 device=0
+5001us call cudaEventCreate duration=3ms device=0
+END
+mkdir over && "$bin/log_traces" over.log over || fail "no traces of over.log"
+compare "a holder's call that is over" over
+has "2 wait" "1 arrows"
