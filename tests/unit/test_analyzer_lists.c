@@ -74,7 +74,7 @@ static void test_detectors(void **state)
 			continue;
 		files++;
 		if (!has_row(entry->d_name))
-			fail_msg("analyzer/detectors/%s has no row of its name in table.c",
+			fail_msg("analyzer/detectors/%s has no row of its name in detectors.def",
 				 entry->d_name);
 	}
 	closedir(dir);
@@ -88,22 +88,75 @@ static void test_detectors(void **state)
 	assert_int_equal(files, rows);
 }
 
-/* The table of docs/USAGE.md has a row for each: `id`, symptom, cure. */
-static void test_detectors_told(void **state)
+static const struct {
+	const char *name, *symptom, *cure;
+} detectors_in_list[] = {
+#define DETECTOR(name, symptom, cure) {#name, symptom, cure},
+#include "detectors/detectors.def"
+};
+
+/* The row that a table of the docs has of that detector. */
+static const char *row_of_detector(size_t i)
 {
-	char *usage = scratch_read(in_source("docs/USAGE.md"), NULL);
-	char row[80];
-	size_t i;
+	static char row[400];
+	char *c;
+
+	snprintf(row, sizeof(row), "\n| `%s` | %s | %s |\n", detectors_in_list[i].name,
+		 detectors_in_list[i].symptom, detectors_in_list[i].cure);
+	for (c = row; *c != ' ' || c[1] != '`'; c++)
+		;
+	for (c += 2; *c != '`'; c++)
+		if (*c == '_')
+			*c = '-';
+	return row;
+}
+
+/* How many rows of detectors there are in that text. */
+static size_t count_rows(const char *text)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, "\n| `")); text++)
+		n++;
+	return n;
+}
+
+/* A part of that file from its heading to the next one. */
+static char *read_section(const char *name, const char *heading)
+{
+	char *text = scratch_read(in_source(name), NULL), *begin, *end, *section;
+
+	assert_non_null(text);
+	begin = strstr(text, heading);
+	if (!begin)
+		fail_msg("%s has no heading '%s'", name, heading);
+	end = strstr(begin + 1, "\n## ");
+	section = strndup(begin, end ? (size_t)(end - begin) : strlen(begin));
+	free(text);
+	return section;
+}
+
+/* The table of docs/USAGE.md has all rows of the list, and that of README.md some, and their number. */
+static void test_detectors_in_docs(void **state)
+{
+	char *usage = read_section("docs/USAGE.md", "## What the report finds");
+	char *readme = read_section("README.md", "## What it finds"), number[40];
+	size_t i, in_readme = 0;
 
 	(void)state;
-	assert_non_null(usage);
-	for (i = 0; detectors_row(i); i++) {
-		snprintf(row, sizeof(row), "\n| `%s` |", detectors_row(i)->id);
-		if (!strstr(usage, row))
-			fail_msg("docs/USAGE.md has no row of the detector %s",
-				 detectors_row(i)->id);
+	for (i = 0; i < ARRAY_SIZE(detectors_in_list); i++) {
+		if (!strstr(usage, row_of_detector(i)))
+			fail_msg("docs/USAGE.md lacks this row:%s", row_of_detector(i));
+		in_readme += !!strstr(readme, row_of_detector(i));
 	}
+	assert_int_equal(count_rows(usage), i);
+	if (in_readme != count_rows(readme))
+		fail_msg("README.md has a row of a detector that detectors.def has not");
+	snprintf(number, sizeof(number), "Some of %zu;", i);
+	if (!strstr(readme, number))
+		fail_msg("README.md does not say '%s'", number);
 	free(usage);
+	free(readme);
 }
 
 static void test_options(void **state)
@@ -230,7 +283,7 @@ static void test_events(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_detectors),   cmocka_unit_test(test_detectors_told),
+		cmocka_unit_test(test_detectors),   cmocka_unit_test(test_detectors_in_docs),
 		cmocka_unit_test(test_options),     cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_report_keys), cmocka_unit_test(test_events),
 	};
