@@ -10,7 +10,7 @@
 #include "lib/signal_guard.h"
 #include "lib/elf_scan.h"
 #include "process/own_stack.h"
-#include "record/lifecycle.h"
+#include "entry/lifecycle.h"
 #include "record/session.h"
 
 /* ---- dlclose -------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include "inspect/inspect.h"
 #include "nccl/profiler.h"
 #include "process/options.h"
-#include "record/lifecycle.h"
+#include "entry/lifecycle.h"
 #include "record/session.h"
 
 /* The real answer to a look-up made from here, error message included. */

@@ -311,3 +311,9 @@ void spy_slots_list_counters(uint16_t counter_fn[SPY_BOARD_COUNTERS])
 			__atomic_store_n(&counter_fn[spy_slots[i].counter], spy_slots[i].fn,
 					 __ATOMIC_RELAXED);
 }
+
+/* Once more (spy_slots_number). */
+void spy_slots_first_records(void)
+{
+	spy_slots_list_counters(spy_session->board->counter_fn);
+}

@@ -98,6 +98,9 @@ uint16_t spy_slots_number(struct spy_slot *slot);
 /* Which function each counter of a slot's page counts. */
 void spy_slots_list_counters(uint16_t counter_fn[SPY_BOARD_COUNTERS]);
 
+/* A session is active: the same in its board, for those that were given out before. */
+void spy_slots_first_records(void);
+
 /* Number of an exported name, -1 if it has no row. */
 int spy_slots_find(const char *name);
 

@@ -17,6 +17,8 @@
 #include "lib/disk.h"
 #include "nccl/operations.h"
 #include "nccl/profiler.h"
+#include "nvtx/inject.h"
+#include "process/options.h"
 #include "record/session.h"
 
 #define VARIABLE "NCCL_PROFILER_PLUGIN"
@@ -143,11 +145,14 @@ static bool is_taken(const char *variable)
 	return !variable && (is_set_in_a_file() || is_to_be_found());
 }
 
-void spy_nccl_arrange(bool wanted)
+void spy_nccl_arrange(void)
 {
 	const char *variable = getenv(VARIABLE);
 
-	if (!wanted) {
+	/* Else the environment is not ours alone any more. */
+	if (!spy_nvtx_is_early())
+		return;
+	if (spy_session_failed() || spy_options.nonccl) {
 		spy_nccl_state(SPY_NCCL_OFF, "not wanted");
 		return;
 	}

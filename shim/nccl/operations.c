@@ -14,7 +14,7 @@
 #include "lib/lock.h"
 #include "nccl/operations.h"
 #include "record/board.h"
-#include "record/lifecycle.h"
+#include "entry/lifecycle.h"
 #include "record/session.h"
 #include "record/thread.h"
 #include "stack/stack.h"

@@ -12,7 +12,7 @@
 #include "nccl/operations.h"
 #include "nccl/profiler.h"
 #include "nccl/words.h"
-#include "record/lifecycle.h"
+#include "entry/lifecycle.h"
 #include "record/session.h"
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock

@@ -8,9 +8,9 @@
 
 /*
  * arrange.c: when the library is loaded, before any other thread exists: has NCCL look for its profiler in the program
- * itself (wanted), unless the user has one.
+ * itself, where it is to be recorded, unless the user has one.
  */
-void spy_nccl_arrange(bool wanted);
+void spy_nccl_arrange(void);
 
 /* profiler.c: are NCCL's operations to be recorded? From the start no. */
 extern bool spy_nccl_serving;

@@ -95,8 +95,9 @@ static void set_back(const char *tool)
 		unsetenv(NVTX_TOOL_VARIABLE);
 }
 
-void spy_nvtx_arrange(bool wanted)
+void spy_nvtx_arrange(void)
 {
+	bool wanted = !spy_session_failed() && !spy_options.nonvtx;
 	const char *variable = getenv(NVTX_TOOL_VARIABLE), *tool = users_tool(variable);
 	bool ours = variable && is_own(variable);
 	struct place place = {0};

@@ -9,9 +9,9 @@
 
 /*
  * When the library is loaded, before any other thread exists: sets the variable by which NVTX finds
- * a tool to this library (wanted), or back to what it was before a parent process set it.
+ * a tool to this library, or, where nothing is to be recorded, back to what it was before a parent process set it.
  */
-void spy_nvtx_arrange(bool wanted);
+void spy_nvtx_arrange(void);
 
 /* Was this library loaded before the C library, so that the environment is nobody else's yet? */
 bool spy_nvtx_is_early(void);

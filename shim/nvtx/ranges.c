@@ -15,7 +15,7 @@
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/board.h"
-#include "record/lifecycle.h"
+#include "entry/lifecycle.h"
 #include "record/session.h"
 #include "record/thread.h"
 

@@ -378,18 +378,19 @@ static bool is_anything_due(uint64_t now)
 
 /* Where nothing is to be done, which is nearly always, the own stack and its signal mask are not needed: the mask is
  * changed under a lock that all threads of the process share. */
-void spy_parts_look(uint64_t now)
+void spy_parts_look(struct spy_thread *thread, uint64_t now)
 {
-	if (spy_session_active() && is_anything_due(now))
+	if (!thread->depth && spy_session_active() && is_anything_due(now))
 		spy_own_stack_run(look_on_own_stack, &now);
 }
 
 /* ---- sessions ------------------------------------------------------------------------------------ */
 
-void spy_parts_begin(void)
+void spy_parts_begin(uint64_t frequency)
 {
 	uint64_t now = spy_clock();
 
+	(void)frequency;
 	if (spy_options_parts(&wanted))
 		atomic_fetch_add(&spy_session->used, FILES_BYTES);
 	atomic_store(&parts()->begun_at[1], now);

@@ -52,7 +52,7 @@ struct spy_parts {
 };
 
 /* A session has begun: its first part. */
-void spy_parts_begin(void);
+void spy_parts_begin(uint64_t frequency);
 
 /* It ends: no part does any more, nor is any deleted. */
 void spy_parts_end(void);
@@ -67,8 +67,8 @@ void spy_parts_leave(uint32_t part);
 /* When the part began that the caller works in (cycles). */
 uint64_t spy_parts_begun_at(uint32_t part);
 
-/* Does what is due: ends the part if it is large or old enough, deletes old ones. now: cycles. Outside of calls. */
-void spy_parts_look(uint64_t now);
+/* Does what is due: ends the part if it is large or old enough, deletes old ones. now: cycles. Only outside of calls. */
+void spy_parts_look(struct spy_thread *thread, uint64_t now);
 
 /* May something be due at a time? */
 bool spy_parts_have_time(void);

@@ -733,6 +733,8 @@ void spy_probe_note(void)
 {
 	struct stander s = {.real = (const void *)real.pthread_mutex_lock};
 
+	if (!spy_probing)
+		return;
 	spy_each_object(visit_stander, &s);
 	if (s.first)
 		spy_note(SPY_NOTE_OTHER, "locks pass through %s before they reach cudaspy",

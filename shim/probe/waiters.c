@@ -5,6 +5,7 @@
 #include <string.h>
 #include "lib/clock.h"
 #include "probe/waiters.h"
+#include "process/options.h"
 
 #pragma GCC poison malloc calloc realloc fopen
 
@@ -24,9 +25,9 @@ static uint8_t *contended(const struct spy_waiters *waiting)
 	return &spy_contended[waiting - spy_waiters];
 }
 
-void spy_waiters_begin(uint64_t frequency, bool all)
+void spy_waiters_begin(uint64_t frequency)
 {
-	pace = all ? 0 : frequency / (1000000000 / PACE_NS);
+	pace = spy_options.all_locks ? 0 : frequency / (1000000000 / PACE_NS);
 }
 
 static void begin_burst(struct spy_waiters *waiting, uint64_t now)

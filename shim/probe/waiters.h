@@ -59,7 +59,7 @@ static inline bool spy_waiters_likely(const void *lock)
 }
 
 /* When a session begins. frequency: cycles a second. all: no lock rests. */
-void spy_waiters_begin(uint64_t frequency, bool all);
+void spy_waiters_begin(uint64_t frequency);
 
 /* The thread is counted among the waiters until it releases the lock: what can be done later is
  * not done while it has the lock. Ordered before a look at the lock's owner. False: the lock rests,

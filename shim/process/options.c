@@ -1,15 +1,12 @@
 /*
  * shim/process/options.c: what the environment asked for. Read once, when the library is loaded.
  */
-#include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "process/options.h"
+#include "cudaspy/trace_format.h"
 #include "cudaspy/windows.h"
-#include "hook/slots.h"
-#include "window/plan.h"
 
 struct spy_options spy_options;
 
@@ -58,8 +55,7 @@ void spy_options_read(void)
 	switch_off(&spy_options.disable);
 }
 
-/* A whole number below `end` in text? */
-static bool is_number(const char *text, unsigned long long end, unsigned long long *number)
+bool spy_options_number(const char *text, unsigned long long end, unsigned long long *number)
 {
 	char *rest;
 
@@ -69,21 +65,19 @@ static bool is_number(const char *text, unsigned long long end, unsigned long lo
 	return !*rest && *number < end;
 }
 
-/* 0 if it is none. */
-static unsigned long long mib_of(const char *text)
+unsigned long long spy_options_mib(const char *text)
 {
 	unsigned long long mib;
 
-	return is_number(text, SPY_KEEP_MIB_END, &mib) ? mib : 0;
+	return spy_options_number(text, SPY_KEEP_MIB_END, &mib) ? mib : 0;
 }
 
 uint64_t spy_options_keep_bytes(void)
 {
-	return mib_of(spy_options.keep) << 20;
+	return spy_options_mib(spy_options.keep) << 20;
 }
 
-/* 0 if it is none. */
-static uint64_t time_of(const char *text)
+uint64_t spy_options_time(const char *text)
 {
 	uint64_t ns;
 
@@ -97,9 +91,9 @@ bool spy_options_parts(struct spy_part_options *parts)
 {
 	uint64_t keep = spy_options_keep_bytes();
 
-	*parts = (struct spy_part_options){.bytes = mib_of(spy_options.rotate_size) << 20,
-					   .ns = time_of(spy_options.rotate_every),
-					   .keep_ns = time_of(spy_options.keep_for)};
+	*parts = (struct spy_part_options){.bytes = spy_options_mib(spy_options.rotate_size) << 20,
+					   .ns = spy_options_time(spy_options.rotate_every),
+					   .keep_ns = spy_options_time(spy_options.keep_for)};
 	if (!parts->bytes && !parts->ns && !parts->keep_ns)
 		return false;
 	if (keep && !parts->bytes)
@@ -124,7 +118,7 @@ uint64_t spy_options_floor_bytes(uint64_t file_system)
 {
 	unsigned long long mib;
 
-	if (is_number(spy_options.floor, SPY_KEEP_MIB_END, &mib))
+	if (spy_options_number(spy_options.floor, SPY_KEEP_MIB_END, &mib))
 		return mib << 20;
 	return file_system / 20 < FLOOR_MOST ? file_system / 20 : FLOOR_MOST;
 }
@@ -133,97 +127,6 @@ gid_t spy_options_group(void)
 {
 	unsigned long long group;
 
-	return is_number(spy_options.group, SPY_NO_GROUP, &group) ? (gid_t)group : SPY_NO_GROUP;
-}
-
-/* Does a list name something that is not there? */
-static const char *unknown_name(const char *list)
-{
-	static char pattern[128];
-
-	for (; list && *list; list += strcspn(list, ",") + (list[strcspn(list, ",")] == ',')) {
-		size_t length = strcspn(list, ",");
-		bool found = !length;
-
-		snprintf(pattern, sizeof(pattern), "%.*s", (int)length, list);
-		for (int fn = 0; fn < SPY_FN_COUNT && !found; fn++)
-			found = fnmatch(pattern, spy_names[fn], 0) == 0;
-		if (!found)
-			return pattern;
-	}
-	return NULL;
-}
-
-bool spy_options_warning(char *text, size_t size)
-{
-	unsigned long long number;
-	const char *name;
-
-	if (spy_options.keep && !mib_of(spy_options.keep))
-		snprintf(text, size,
-			 "CUDASPY_KEEP=%s is no number of MiB: the trace is not bounded",
-			 spy_options.keep);
-	else if (spy_options.floor && !is_number(spy_options.floor, SPY_KEEP_MIB_END, &number))
-		snprintf(text, size, "CUDASPY_FLOOR=%s is no number of MiB: 5 %% stay free",
-			 spy_options.floor);
-	else if (spy_options.rotate_size && !mib_of(spy_options.rotate_size))
-		snprintf(text, size,
-			 "CUDASPY_ROTATE_SIZE=%s is no number of MiB: parts are not bounded",
-			 spy_options.rotate_size);
-	else if (spy_options.rotate_every && !time_of(spy_options.rotate_every))
-		snprintf(text, size,
-			 "CUDASPY_ROTATE_EVERY=%s is no time like 500ms, 30s or 10m: parts do not "
-			 "end by time",
-			 spy_options.rotate_every);
-	else if (spy_options.keep_for && !time_of(spy_options.keep_for))
-		snprintf(text, size,
-			 "CUDASPY_KEEP_FOR=%s is no time like 30s, 10m or 2h: no part is deleted "
-			 "for its age",
-			 spy_options.keep_for);
-	else if (spy_options.group && spy_options_group() == SPY_NO_GROUP)
-		snprintf(text, size, "CUDASPY_GROUP=%s is no group's number: none may read",
-			 spy_options.group);
-	else if (spy_options.clock && strcmp(spy_options.clock, "monotonic") != 0)
-		snprintf(text, size, "CUDASPY_CLOCK=%s: the only clock to choose is 'monotonic'",
-			 spy_options.clock);
-	else if (spy_plan_warning(text, size))
-		return true;
-	else if ((name = unknown_name(spy_options.trace)))
-		snprintf(text, size, "CUDASPY_TRACE: there is no function '%s'", name);
-	else if ((name = unknown_name(spy_options.count)))
-		snprintf(text, size, "CUDASPY_COUNT: there is no function '%s'", name);
-	else
-		return false;
-	return true;
-}
-
-/* Is a name in a comma-separated list of patterns? */
-static bool listed(const char *name, const char *list)
-{
-	char pattern[128];
-
-	while (list && *list) {
-		size_t length = strcspn(list, ",");
-
-		if (length && length < sizeof(pattern)) {
-			memcpy(pattern, list, length);
-			pattern[length] = '\0';
-			if (fnmatch(pattern, name, 0) == 0)
-				return true;
-		}
-		list += length + (list[length] == ',');
-	}
-	return false;
-}
-
-void spy_options_select(void)
-{
-	if (!spy_options.trace && !spy_options.count)
-		return;
-	for (uint16_t fn = 0; fn < SPY_FN_COUNT; fn++) {
-		if (listed(spy_names[fn], spy_options.count))
-			spy_slots_count(fn);
-		if (listed(spy_names[fn], spy_options.trace))
-			spy_slots_trace(fn);
-	}
+	return spy_options_number(spy_options.group, SPY_NO_GROUP, &group) ? (gid_t)group
+									   : SPY_NO_GROUP;
 }

@@ -42,10 +42,9 @@ uint64_t spy_options_floor_bytes(uint64_t file_system);
 /* The group that may read the trace, or SPY_NO_GROUP. */
 gid_t spy_options_group(void);
 
-/* What is wrong with the options, if anything is: one sentence into text. */
-bool spy_options_warning(char *text, size_t size);
-
-/* Applies `trace` and `count` to the slots. */
-void spy_options_select(void);
+/* A whole number below `end` in text? So many MiB; a time in ns: 0 if it is none. */
+bool spy_options_number(const char *text, unsigned long long end, unsigned long long *number);
+unsigned long long spy_options_mib(const char *text);
+uint64_t spy_options_time(const char *text);
 
 #endif

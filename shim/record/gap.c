@@ -8,8 +8,8 @@
  * only if the gap came.
  */
 #include "record/gap.h"
-#include "parts/parts.h"
 #include "record/sched.h"
+#include "record/subsystem.h"
 #include "stack/stack.h"
 
 /* So many calls lay between the last two gaps: how many will it be next? */
@@ -27,9 +27,7 @@ void spy_gap_look(struct spy_thread *thread, uint64_t start)
 	uint64_t calls = thread->page->calls;
 	uint32_t between = (uint32_t)(calls - gaps->calls_at);
 
-	spy_cost_notice(thread, start);
-	spy_window_look(start);
-	spy_parts_look(start);
+	SPY_EACH(look, thread, start);
 	/* It made no call while recording was dormant: that time is no gap. */
 	if (spy_thread_missed_a_change(thread) && spy_window_is_open()) {
 		spy_thread_renew(thread);

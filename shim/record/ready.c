@@ -4,21 +4,22 @@
  */
 #include <errno.h>
 #include <stdatomic.h>
-#include "nvtx/ranges.h"
-#include "parts/parts.h"
+#include <sys/syscall.h>
+#include <time.h>
+#include "arch/processor.h"
 #include "process/own_stack.h"
 #include "process/options.h"
 #include "process/tear.h"
-#include "record/lifecycle.h"
 #include "record/message.h"
 #include "record/session.h"
+#include "record/subsystem.h"
 #include "record/thread.h"
 
 /* The thread's first call, or the first of a forked child. again: another thread is just
  * beginning the session. */
 static struct spy_thread *first_call(bool *again)
 {
-	enum spy_session_state state = spy_lifecycle_begin();
+	int state = spy_begin_recording ? spy_begin_recording() : SPY_SESSION_NONE;
 
 	*again = state == SPY_SESSION_BEGINNING;
 	return state == SPY_SESSION_ACTIVE ? spy_thread_begin() : NULL;
@@ -27,7 +28,7 @@ static struct spy_thread *first_call(bool *again)
 static void tell_whose(struct spy_thread *thread)
 {
 	spy_thread_write_name(thread);
-	spy_ranges_tell(thread);
+	SPY_EACH(tell, thread);
 }
 
 /* A full packet, or none yet. */
@@ -42,17 +43,12 @@ static bool find_room(struct spy_thread *thread)
 	/* With a bound the packet that said whose the slot is may be deleted. */
 	if (first || (spy_options_keeps_packets() && thread->file.seq != before))
 		tell_whose(thread);
-	spy_modules_look();
-	spy_window_look(begun);
-	if (!thread->depth) {
-		spy_parts_look(begun);
-		spy_cost_notice(thread, begun);
-	}
+	SPY_EACH(packet, thread);
+	SPY_EACH(look, thread, begun);
 	spy_tear_watch();
 	spy_tear_mend(thread);
 	if (atomic_load(&spy_session->damaged))
 		spy_warn_damaged();
-	spy_python_ask(&thread->python_asked);
 	spy_overhead_end(thread, begun);
 	return true;
 }
@@ -83,11 +79,31 @@ static void get_ready_on_own_stack(void *data)
 	in_here = false;
 }
 
+#define AWAIT_MS 5000
+
+/* Until no other thread is at it any more; false: that lasts too long. The signals are as the
+ * application has them. */
+static bool await_beginning(void)
+{
+	const struct timespec a_moment = {.tv_nsec = 1000000};
+	static _Atomic bool in_vain;
+	int error = errno;
+
+	/* Not nanosleep: it is a cancellation point. */
+	for (int i = 0; i < AWAIT_MS && spy_session->state == SPY_SESSION_BEGINNING && !in_vain;
+	     i++) {
+		spy_syscall(SYS_nanosleep, &a_moment, NULL);
+		in_vain = i + 1 == AWAIT_MS;
+	}
+	errno = error;
+	return spy_session->state != SPY_SESSION_BEGINNING;
+}
+
 static struct spy_thread *get_ready(void)
 {
 	struct getting_ready get = {.again = true};
 
-	while (get.again && spy_lifecycle_await())
+	while (get.again && await_beginning())
 		spy_own_stack_run(get_ready_on_own_stack, &get);
 	return get.thread;
 }
@@ -184,6 +200,14 @@ static void sleep_on_own_stack(void *data)
 	in_here = false;
 }
 
+static bool may_be_due(void)
+{
+	for (const struct spy_subsystem *each = spy_subsystems; each->name; each++)
+		if (each->has_time && each->has_time())
+			return true;
+	return false;
+}
+
 bool spy_thread_look(struct spy_thread *thread)
 {
 	uint64_t now;
@@ -192,12 +216,11 @@ bool spy_thread_look(struct spy_thread *thread)
 		return false;
 	if (!thread->asleep || spy_thread_counts_late(thread) || spy_thread_missed_counting(thread))
 		spy_own_stack_run(sleep_on_own_stack, thread);
-	if (spy_window_has_time() || spy_window_is_asked() || spy_parts_have_time()) {
+	if (may_be_due()) {
 		now = spy_clock();
 		thread->until_look = thread->look_step = next_step(thread, now);
 		thread->looked_at = now;
-		spy_window_look(now);
-		spy_parts_look(now);
+		SPY_EACH(look, thread, now);
 	} else {
 		thread->until_look = thread->look_step = STEP_MOST;
 	}

@@ -13,6 +13,7 @@
 #define PAGE 4096
 
 struct spy_session *spy_session;
+struct spy_clock_pair spy_loaded;
 
 /* Pages of its own. */
 static union {
@@ -77,6 +78,11 @@ void spy_session_count_lost(void)
 bool spy_session_active(void)
 {
 	return spy_session && atomic_load(&spy_session->state) == SPY_SESSION_ACTIVE;
+}
+
+bool spy_session_failed(void)
+{
+	return !spy_session || atomic_load(&spy_session->state) == SPY_SESSION_FAILED;
 }
 
 uint64_t spy_session_take_lost(void)

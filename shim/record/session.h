@@ -86,6 +86,9 @@ struct spy_session {
 	struct spy_parts parts;
 };
 
+/* When the library was loaded. */
+extern struct spy_clock_pair spy_loaded;
+
 /* The process' session; zeros in a forked child. NULL before the library was initialised. */
 extern struct spy_session *spy_session;
 
@@ -102,6 +105,9 @@ void spy_session_wipe(void);
 
 /* The library is initialised. False: the kernel does not wipe its memory in a forked child. */
 bool spy_session_init(void);
+
+/* Will nothing be recorded, for whatever reason? */
+bool spy_session_failed(void);
 
 /* Takes the number of calls that were lost before there was a board. */
 uint64_t spy_session_take_lost(void);

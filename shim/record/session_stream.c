@@ -6,6 +6,7 @@
 #include <string.h>
 #include "parts/parts.h"
 #include "record/session.h"
+#include "record/subsystem.h"
 
 /* A full disk stays full for a while: it is not asked again at each record. */
 static bool make_room(struct spy_thread *self)
@@ -28,7 +29,7 @@ static bool has_room(size_t bytes)
 	struct spy_thread *self = &spy_threads[0];
 
 	if (spy_stream_is_behind(&self->file) && make_room(self))
-		spy_parts_tell_begin();
+		SPY_EACH(part_begins);
 	if (self->head + bytes <= (const uint8_t *)self->file.packet + self->file.room &&
 	    !self->file.torn)
 		return true;

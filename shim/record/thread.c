@@ -11,8 +11,6 @@
 #include <unistd.h>
 #include "lib/bounds.h"
 #include "arch/processor.h"
-#include "nvtx/ranges.h"
-#include "probe/waiters.h"
 #include "probe/probe.h"
 #include "process/options.h"
 #include "process/own_stack.h"
@@ -20,8 +18,8 @@
 #include "record/message.h"
 #include "record/sched.h"
 #include "record/session.h"
+#include "record/subsystem.h"
 #include "record/thread.h"
-#include "window/cost.h"
 
 /* Frees the slot when a thread ends. A process has one key, made when the library is loaded. */
 static pthread_key_t end_key;
@@ -79,7 +77,7 @@ static void tell_whose(struct spy_thread *thread)
 	if (thread->file.kind != SPY_STREAM_CALLS)
 		return;
 	spy_thread_write_name(thread);
-	spy_ranges_tell(thread);
+	SPY_EACH(tell, thread);
 }
 
 /* Moves to the next packet. False: no room; the old packet stays, full. */
@@ -192,13 +190,12 @@ void spy_thread_sleep(struct spy_thread *thread)
 
 	if (thread->asleep)
 		return;
-	spy_waiters_leave(thread);
 	thread->depth = 0;
 	thread->detail_level = SPY_DETAIL_NONE;
 	spy_board_show(thread->page->depth, 0);
 	if (thread->packet)
 		spy_thread_flush_counts(thread);
-	spy_cost_sleep(thread, now);
+	SPY_EACH(thread_sleeps, thread, now);
 	lie_down(thread);
 }
 
@@ -233,20 +230,19 @@ void spy_thread_wake(struct spy_thread *thread)
 		spy_thread_next_packet(thread);
 	}
 	begin_anew(thread);
-	spy_python_ask(&thread->python_asked);
 	if (thread->packet) { /* else with its first packet: ready.c */
 		spy_thread_write_name(thread);
-		spy_ranges_tell(thread);
+		SPY_EACH(tell, thread);
 		if (thread->counts_turn)
 			spy_thread_flush_counts(thread);
 	}
-	spy_cost_wake(thread);
+	SPY_EACH(thread_wakes, thread);
 }
 
 void spy_thread_renew(struct spy_thread *thread)
 {
 	begin_anew(thread);
-	spy_ranges_tell(thread);
+	SPY_EACH(tell, thread);
 }
 
 /* ---- slots ---------------------------------------------------------------------------------- */
@@ -332,7 +328,6 @@ struct spy_thread *spy_thread_begin(void)
 	thread->serves_cuda = false;
 	thread->gaps = (struct spy_gaps){0};
 	thread->python_asked = NULL;
-	spy_python_ask(&thread->python_asked);
 	__atomic_store_n(&thread->handle, pthread_self(), __ATOMIC_RELAXED);
 	/* Pairs with wait.c, which finds the slot by it: the page is there. */
 	__atomic_store_n(&spy_session->slot_tids[thread->slot], thread->tid, __ATOMIC_RELEASE);
@@ -344,7 +339,7 @@ struct spy_thread *spy_thread_begin(void)
 		spy_sched_begin_thread(thread);
 	if (have_end_key)
 		pthread_setspecific(end_key, thread);
-	spy_cost_begin_thread(thread);
+	SPY_EACH(thread_begins, thread);
 	if (!spy_window_is_open())
 		lie_down(thread);
 	else if (thread->asleep)
@@ -353,14 +348,14 @@ struct spy_thread *spy_thread_begin(void)
 		spy_thread_next_packet(thread);
 	} else if (reused) { /* else with its first packet: ready.c */
 		spy_thread_write_name(thread);
-		spy_ranges_tell(thread);
+		SPY_EACH(tell, thread);
 	}
 	return thread;
 }
 
 void spy_thread_end(struct spy_thread *thread)
 {
-	spy_waiters_leave(thread);
+	SPY_EACH(thread_ends, thread);
 	if (thread->counts_turn)
 		spy_thread_wake(thread);
 	if (thread->asleep)

@@ -386,8 +386,9 @@ void spy_python_look(void)
 
 /* Since 3.14 the function has a thread-local variable, for which the loader may allocate memory at a thread's
  * first call. */
-void spy_python_ask(void *(**asked)(void))
+void spy_python_ask(struct spy_thread *thread)
 {
+	void *(**asked)(void) = &thread->python_asked;
 	const struct spy_python *python = spy_python_here();
 
 	if (!python || *asked == python->symbols.thread_state || !spy_python_enter())

@@ -75,7 +75,8 @@ void spy_python_look(void);
 
 /* On a slow path, where memory may be allocated: calls for the first time in this thread what
  * has to be called where it may not. */
-void spy_python_ask(void *(**asked)(void));
+struct spy_thread;
+void spy_python_ask(struct spy_thread *thread);
 
 /* The one that was found; NULL: none. */
 const struct spy_python *spy_python_here(void);

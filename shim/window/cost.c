@@ -381,9 +381,8 @@ void spy_cost_notice(struct spy_thread *thread, uint64_t now)
 {
 	struct spy_rec_cost *record = (struct spy_rec_cost *)thread->head;
 
-	if (now < thread->cost.phase.end)
+	if (now < thread->cost.phase.end || thread->asleep || thread->depth)
 		return;
-	spy_window_look(now);
 	if (is_worth_a_record(thread, now)) {
 		end_phase(thread);
 		tell_control(thread, thread->outer_calls - thread->cost.calls_at, now);
@@ -487,15 +486,21 @@ __attribute__((no_sanitize("thread"))) void spy_cost_write_others(void)
 	}
 }
 
-/* Its owner may count still. */
-__attribute__((no_sanitize("thread"))) uint64_t
-spy_cost_not_written(const struct spy_thread *thread)
+/* Its owner may count still. So many calls it has counted that it has written down nowhere. */
+__attribute__((no_sanitize("thread"))) static uint64_t not_written(const struct spy_thread *thread)
 {
 	uint64_t calls = 0;
 
 	for (uint32_t i = 0; i < SPY_FN_COUNT && thread->counts_turn; i++)
 		calls += thread->counts.calls[i];
 	return calls;
+}
+
+void spy_cost_count_lost(void)
+{
+	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++)
+		__atomic_fetch_add(&spy_session->board->lost, not_written(&spy_threads[slot]),
+				   __ATOMIC_RELAXED);
 }
 
 void spy_cost_sleep(struct spy_thread *thread, uint64_t now)

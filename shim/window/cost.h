@@ -68,7 +68,7 @@ uint64_t spy_cost_due(void);
 void spy_cost_look(uint64_t now);
 
 /* The thread's phase is over, at the begin of a call of its own: writes it down, and begins the one of `now`. Where
- * there is no room for a record, the time is not used. Owner only, at work. */
+ * there is no room for a record, the time is not used. Behind spy_window_look. Owner only, at work. */
 void spy_cost_notice(struct spy_thread *thread, uint64_t now);
 
 /* The same as the thread goes to sleep, since `now`: for a cost window in which calls are counted (else recording is dormant); and as
@@ -79,8 +79,8 @@ void spy_cost_wake(struct spy_thread *thread);
 /* The process ends, and other threads have not: writes down what they have counted. */
 void spy_cost_write_others(void);
 
-/* The same, of what is not written: so many calls it has counted that it has written down nowhere. */
-uint64_t spy_cost_not_written(const struct spy_thread *thread);
+/* It has ended: what is not written is lost. */
+void spy_cost_count_lost(void);
 
 /* A thread begins; behind spy_thread_sleep's work, if it begins asleep. */
 void spy_cost_begin_thread(struct spy_thread *thread);

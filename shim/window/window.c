@@ -272,8 +272,9 @@ void spy_window_init(void)
 	memset(&asked, 0, sizeof(asked));
 }
 
-void spy_window_begin(uint64_t loaded)
+void spy_window_begin(void)
 {
+	uint64_t loaded = spy_loaded.clock;
 	struct spy_rec_window *record;
 	bool open = opened;
 	uint64_t now = spy_clock();
@@ -328,7 +329,7 @@ int spy_window_describe(struct spy_rec_window records[2])
 bool spy_window_has_time(void)
 {
 	return atomic_load_explicit(&due, memory_order_relaxed) != UINT64_MAX ||
-	       (opened && spy_cost_due() != UINT64_MAX);
+	       spy_window_is_asked() || (opened && spy_cost_due() != UINT64_MAX);
 }
 
 static void write_mark(const char *text)
@@ -440,8 +441,9 @@ static void look_on_own_stack(void *data)
 }
 
 /* Where nothing is due, which is nearly always, the own stack and its signal mask are not needed. */
-void spy_window_look(uint64_t now)
+void spy_window_look(struct spy_thread *thread, uint64_t now)
 {
+	(void)thread;
 	if (now < atomic_load(&due) && (!opened || now < spy_cost_due()) && !spy_window_is_asked())
 		return;
 	if (spy_session_active())

@@ -64,8 +64,8 @@ bool spy_window_count(bool counting, struct spy_rec_window *record);
 /* When the library is loaded, behind the options; and in a forked child. */
 void spy_window_init(void);
 
-/* A session has begun, of a program that was loaded at `loaded` (cycles): its first records. */
-void spy_window_begin(uint64_t loaded);
+/* A session has begun: its first records. */
+void spy_window_begin(void);
 
 /* The session ends. On the recorder's own stack. */
 void spy_window_end(void);
@@ -94,11 +94,11 @@ static inline bool spy_window_is_asked(void)
 	       __atomic_load_n(&board->answered, __ATOMIC_RELAXED);
 }
 
-/* Is there a time at which something is to happen? */
+/* Is there a time at which something is to happen, or does somebody outside wait for an answer? */
 bool spy_window_has_time(void);
 
 /* Does what is due at `now` (cycles), and what somebody outside has asked for. Slow. */
-void spy_window_look(uint64_t now);
+void spy_window_look(struct spy_thread *thread, uint64_t now);
 
 /* cudaProfilerStart or cudaProfilerStop was called. */
 void spy_window_profiler(bool start);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "probe/probe.h"
 #include "probe/waiters.h"
+#include "process/options.h"
 #include "record/session.h"
 
 __attribute__((visibility("default"))) bool spy_bench_way(const char *name);
@@ -19,7 +20,8 @@ bool spy_bench_way(const char *name)
 	if (!no_probes && !all && strcmp(name, "bursts") != 0)
 		return false;
 	spy_probing = !no_probes;
-	spy_waiters_begin(spy_session->frequency, all);
+	spy_options.all_locks = all ? "1" : NULL;
+	spy_waiters_begin(spy_session->frequency);
 	spy_waiters_forget();
 	return true;
 }

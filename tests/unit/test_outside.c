@@ -1,4 +1,4 @@
-/* links: shim/probe/outside.c shim/probe/query.c shim/record/gap.c */
+/* links: shim/probe/outside.c shim/probe/query.c shim/record/gap.c shim/record/subsystem.c */
 /*
  * tests/unit/test_outside.c: a wait between two calls becomes a record: what it was for, who held it, which waits share
  * a record, and where there is no room; and after which call the next long time without one is expected.
@@ -16,7 +16,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "lib/clock.h"
-#include "parts/parts.h"
 #include "probe/outside.h"
 #include "probe/probe.h"
 #include "probe/query.h"
@@ -24,6 +23,7 @@
 #include "record/gap.h"
 #include "record/sched.h"
 #include "record/session.h"
+#include "record/subsystem.h"
 #include "stack/python.h"
 #include "stack/stack.h"
 
@@ -78,12 +78,6 @@ void spy_sched_look_later(struct spy_thread *thread)
 	(void)thread;
 }
 
-void spy_cost_notice(struct spy_thread *thread, uint64_t at)
-{
-	assert_ptr_equal(thread, self);
-	assert_int_equal(at, now);
-}
-
 bool spy_sched_look_before(struct spy_thread *thread, uint64_t start)
 {
 	assert_ptr_equal(thread, self);
@@ -109,15 +103,16 @@ uint64_t spy_window_opened_at(void)
 	return opened_at;
 }
 
-void spy_parts_look(uint64_t at)
+static int asked;
+
+static void look(struct spy_thread *thread, uint64_t at)
 {
+	assert_ptr_equal(thread, self);
 	assert_int_equal(at, now);
+	asked++;
 }
 
-void spy_window_look(uint64_t at)
-{
-	assert_int_equal(at, now);
-}
+static const struct spy_subsystem subsystems[] = {{.name = "test", .look = look}, {.name = NULL}};
 
 void spy_thread_renew(struct spy_thread *thread)
 {
@@ -149,7 +144,8 @@ static int begin(void **state)
 	self->file.room = SPY_PACKET_BYTES;
 	spy_self = self;
 	spy_probing = true;
-	named = stacks = looks = 0;
+	spy_subsystems = subsystems;
+	named = stacks = looks = asked = 0;
 	has_python = false;
 	now = 1000 * MS;
 	spy_session->frequency = 1000000000;
@@ -455,6 +451,7 @@ static void test_short(void **state)
 	assert_true(spy_gap_is_beside(self));
 	assert_int_equal(self->gaps.n, 1);
 	assert_int_equal(looks, 2);
+	assert_int_equal(asked, 2); /* each time what is due was done */
 }
 
 /* The board shows a wait while it lasts, for threads that are between calls alone. */

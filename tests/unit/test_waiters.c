@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include "lib/clock.h"
 #include "probe/waiters.h"
+#include "process/options.h"
 
 #define FREQUENCY 1000000000 /* cycles are nanoseconds */
 #define PACE 15000
@@ -18,6 +19,7 @@
 #define LONGER 8 /* times as long at most */
 
 bool spy_clock_is_counter;
+struct spy_options spy_options;
 static uint64_t now;
 static struct spy_thread threads[3];
 static char lock;
@@ -37,7 +39,7 @@ static int begin(void **state)
 	(void)state;
 	spy_waiters_forget();
 	memset(threads, 0, sizeof(threads));
-	spy_waiters_begin(FREQUENCY, false);
+	spy_waiters_begin(FREQUENCY);
 	now = 1000000;
 	return 0;
 }
@@ -204,7 +206,9 @@ static void test_late_waiter(void **state)
 static void test_all(void **state)
 {
 	(void)state;
-	spy_waiters_begin(FREQUENCY, true);
+	spy_options.all_locks = "1";
+	spy_waiters_begin(FREQUENCY);
+	spy_options.all_locks = NULL;
 	spy_waiters_enter(&threads[0], &lock, now);
 	hand_over(100000, 1);
 	assert_true(spy_waiters_likely(&lock));

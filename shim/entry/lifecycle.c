@@ -1,7 +1,7 @@
 /*
- * shim/record/lifecycle.c: one process' recording begins with the first CUDA call, ends with the
- * process, and begins anew in a forked child. Runs on whatever thread gets there; everything here
- * is rare.
+ * shim/entry/lifecycle.c: one process' recording begins with the first CUDA call, ends with the
+ * process, and begins anew in a forked child. What the shim's subsystems do at these turns is in their own files, and who they
+ * are in subsystems.c. Runs on whatever thread gets there; everything here is rare.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,37 +14,26 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "process/own_stack.h"
 #include "arch/processor.h"
-#include "parts/parts.h"
+#include "entry/lifecycle.h"
+#include "entry/subsystems.h"
+#include "hook/slots.h"
+#include "lib/signal_guard.h"
+#include "probe/probe.h"
 #include "process/folder.h"
 #include "process/options.h"
+#include "process/own_stack.h"
 #include "process/tear.h"
 #include "record/board.h"
-#include "record/lifecycle.h"
-#include "record/notes.h"
 #include "record/message.h"
-#include "record/sched.h"
 #include "record/session.h"
-#include "lib/bounds.h"
-#include "lib/signal_guard.h"
-#include "lib/unwind.h"
-#include "nccl/operations.h"
-#include "nccl/profiler.h"
-#include "inspect/host_function.h"
-#include "nvtx/inject.h"
-#include "nvtx/ranges.h"
-#include "probe/outside.h"
-#include "probe/probe.h"
-#include "probe/waiters.h"
-#include "hook/loader.h"
-#include "hook/slots.h"
 
 static int last_pid; /* whose the inspectors' tables are: the parent's after a fork */
-static struct spy_clock_pair loaded; /* when the library was */
 static char first_directory[SPY_PATH_MAX]; /* where the program was started */
 
 /* ---- before anything else ------------------------------------------------------------------- */
+
+static int begin_recording(void);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -59,16 +48,9 @@ static void after_fork_in_child(void)
 {
 	spy_fork_child();
 	forked_pid = (int)spy_syscall(SYS_getpid);
-	spy_elf_scan_forked();
-	spy_inspect_forked();
-	spy_waiters_forget();
 	spy_folder_forget();
 	spy_tear_forked();
-	spy_ranges_forked();
-	spy_host_functions_forked();
-	spy_nvtx_forked();
-	spy_nccl_forked();
-	spy_window_init();
+	SPY_EACH(forked);
 }
 
 static void init(void)
@@ -80,14 +62,11 @@ static void init(void)
 	last_pid = (int)spy_syscall(SYS_getpid);
 	pthread_atfork(spy_fork_before, spy_fork_after, after_fork_in_child);
 	spy_thread_init();
-	spy_bounds_init();
-	spy_elf_scan_init();
-	spy_loader_init();
-	spy_slots_init();
-	spy_probe_init();
-	spy_unwind_init();
+	spy_subsystems = spy_all_subsystems;
+	spy_begin_recording = begin_recording;
+	SPY_EACH(load);
 	spy_clock_init(spy_options.clock && strcmp(spy_options.clock, "monotonic") == 0);
-	spy_clock_read_pair(&loaded);
+	spy_clock_read_pair(&spy_loaded);
 	spy_message_init();
 	if (!getcwd(first_directory, sizeof(first_directory)))
 		first_directory[0] = '\0';
@@ -97,8 +76,7 @@ static void init(void)
 		spy_session->state = SPY_SESSION_FAILED;
 		return;
 	}
-	spy_options_select();
-	spy_window_init();
+	SPY_EACH(init);
 }
 
 static _Atomic bool ready;
@@ -121,11 +99,7 @@ __attribute__((constructor(102))) static void load(void)
 {
 	spy_lifecycle_init();
 	/* Not before: a program may call us before the C library has its environment. */
-	spy_nvtx_arrange(spy_session && spy_session->state != SPY_SESSION_FAILED &&
-			 !spy_options.nonvtx);
-	if (spy_nvtx_is_early())
-		spy_nccl_arrange(spy_session && spy_session->state != SPY_SESSION_FAILED &&
-				 !spy_options.nonccl);
+	SPY_EACH(arrange);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------ */
@@ -153,7 +127,7 @@ static uint64_t measure_frequency(struct spy_clock_pair *now)
 
 	do {
 		spy_clock_read_pair(now);
-		frequency = spy_clock_frequency(&loaded, now);
+		frequency = spy_clock_frequency(&spy_loaded, now);
 	} while (!frequency);
 	return frequency;
 }
@@ -193,11 +167,6 @@ static int begin_files(void)
 	spy_session->part = 1;
 	spy_session->frequency = measure_frequency(&spy_session->begun);
 	spy_probing = !spy_options.noprobes;
-	spy_sched_begin(spy_session->frequency);
-	spy_stack_begin(spy_session->frequency);
-	spy_slots_begin(spy_session->frequency);
-	spy_outside_begin(spy_session->frequency);
-	spy_waiters_begin(spy_session->frequency, spy_options.all_locks);
 	make_uuid(spy_session->uuid);
 	error = spy_board_create(&board);
 	if (error)
@@ -208,7 +177,7 @@ static int begin_files(void)
 	error = spy_metadata_write(spy_session, 1);
 	if (error)
 		return error;
-	spy_parts_begin();
+	SPY_EACH(begin, spy_session->frequency);
 	spy_threads[0].tid = (uint32_t)spy_session->pid;
 	return spy_stream_make_room(&spy_threads[0]);
 }
@@ -216,28 +185,19 @@ static int begin_files(void)
 /* What is known when a session begins. */
 static void write_first_records(void)
 {
-	char warning[256];
-
-	/* Once more: those that were given out before the session was active (spy_slots_number). */
-	spy_slots_list_counters(spy_session->board->counter_fn);
 	write_clock_record();
-	spy_modules_look();
-	spy_notes_flush_early();
-	spy_window_begin(loaded.clock);
-	spy_ranges_begin();
-	spy_nccl_begin();
-	if (spy_probing)
-		spy_probe_note();
-	if (spy_options_warning(warning, sizeof(warning))) {
-		spy_message("%s", warning);
-		spy_note(SPY_NOTE_OTHER, "%s", warning);
-	}
-	if (spy_folder_group_error())
-		spy_message("CUDASPY_GROUP=%s: %s; only its owner may read the trace",
-			    spy_options.group, strerrordesc_np(spy_folder_group_error()));
+	SPY_EACH(first_records);
 }
 
-/* Do the inspectors' tables belong to this process? If not, they are emptied. False: not yet. */
+static bool forget_parent(void)
+{
+	for (const struct spy_subsystem *each = spy_subsystems; each->name; each++)
+		if (each->forget_parent && !each->forget_parent())
+			return false;
+	return true;
+}
+
+/* Do the tables that outlive a recording belong to this process? If not, they are emptied. False: not yet. */
 static bool settle_in(void)
 {
 	int pid = (int)spy_syscall(SYS_getpid);
@@ -247,7 +207,7 @@ static bool settle_in(void)
 		return true;
 	if (forked_pid != pid) /* by clone or _Fork */
 		after_fork_in_child();
-	if (!spy_fork_is_settled() || !spy_inspect_reset())
+	if (!spy_fork_is_settled() || !forget_parent())
 		return false;
 	last_pid = pid;
 	return true;
@@ -271,34 +231,16 @@ static enum spy_session_state begin_alone(void)
 	return error ? SPY_SESSION_FAILED : SPY_SESSION_ACTIVE;
 }
 
-enum spy_session_state spy_lifecycle_begin(void)
+static int begin_recording(void)
 {
 	int state = SPY_SESSION_NONE;
 
 	if (!atomic_compare_exchange_strong(&spy_session->state, &state, SPY_SESSION_BEGINNING))
-		return (enum spy_session_state)state;
+		return state;
 	if (settle_in())
 		return begin_alone();
 	atomic_store(&spy_session->state, SPY_SESSION_NONE);
 	return SPY_SESSION_NONE;
-}
-
-#define AWAIT_MS 5000
-
-bool spy_lifecycle_await(void)
-{
-	const struct timespec a_moment = {.tv_nsec = 1000000};
-	static _Atomic bool in_vain;
-	int error = errno;
-
-	/* Not nanosleep: it is a cancellation point. */
-	for (int i = 0; i < AWAIT_MS && spy_session->state == SPY_SESSION_BEGINNING && !in_vain;
-	     i++) {
-		spy_syscall(SYS_nanosleep, &a_moment, NULL);
-		in_vain = i + 1 == AWAIT_MS;
-	}
-	errno = error;
-	return spy_session->state != SPY_SESSION_BEGINNING;
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */
@@ -321,7 +263,7 @@ static void count_unbacked_page(const struct spy_thread *thread)
 
 static void close_with_a_line(void)
 {
-	uint64_t calls = 0, pageable = 0, lost = 0, not_written = 0;
+	uint64_t calls = 0, pageable = 0, lost = 0;
 	uint64_t untold = atomic_load(&spy_session->untold);
 	char others[64] = "";
 
@@ -329,14 +271,12 @@ static void close_with_a_line(void)
 		const struct spy_slot_page *page = spy_threads[slot].page;
 
 		count_unbacked_page(&spy_threads[slot]);
-		not_written += spy_cost_not_written(&spy_threads[slot]);
 
 		/* their threads may still count */
 		calls += __atomic_load_n(&page->calls, __ATOMIC_RELAXED);
 		pageable += __atomic_load_n(&page->pageable, __ATOMIC_RELAXED);
 		lost += __atomic_load_n(&page->lost, __ATOMIC_RELAXED);
 	}
-	__atomic_fetch_add(&spy_session->board->lost, not_written, __ATOMIC_RELAXED);
 	lost += spy_session->parts.lost;
 	lost += __atomic_add_fetch(&spy_session->board->lost, spy_session_take_lost(),
 				   __ATOMIC_RELAXED);
@@ -376,18 +316,14 @@ static void look_at_files(void)
 /* What a signal handler may not do: it may have interrupted malloc, or ourselves. */
 static void complete_trace(void)
 {
-	spy_nccl_end();
-	spy_modules_look();
+	SPY_EACH_BACKWARDS(end);
 	look_at_files();
 	spy_warn_damaged();
-	spy_parts_tell_removed();
 	write_clock_record();
 	if (spy_self->page && !spy_self->depth && spy_self->counts_turn)
 		spy_thread_wake(spy_self);
 	if (spy_self->page && !spy_self->depth && !spy_self->asleep)
 		spy_thread_flush_counts(spy_self);
-	spy_cost_write_others();
-	spy_window_end();
 	if (spy_lock_given_up)
 		spy_note(SPY_NOTE_OTHER,
 			 "a lock of cudaspy's was not to be had %llu times: what was to "
@@ -406,7 +342,7 @@ static void end_on_own_stack(void *data)
 	if (!spy_session_active() || spy_session->pid != (int)spy_syscall(SYS_getpid) ||
 	    atomic_exchange(&spy_session->ended, true))
 		return;
-	spy_parts_end();
+	SPY_EACH(stop);
 	spy_clock_read_pair(&now);
 	/* Over the whole run the frequency is known better. */
 	frequency = spy_clock_frequency(&spy_session->begun, &now);
@@ -416,10 +352,9 @@ static void end_on_own_stack(void *data)
 	}
 	if (!*from_signal)
 		complete_trace();
-	spy_ranges_count();
 	wait_for_stores();
 	spy_tear_mend(NULL);
-	spy_parts_count_stranded();
+	SPY_EACH(final);
 	spy_session->board->ended = 1;
 	close_with_a_line();
 	spy_tear_mend(NULL);
