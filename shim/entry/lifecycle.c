@@ -19,7 +19,6 @@
 #include "entry/subsystems.h"
 #include "hook/slots.h"
 #include "lib/signal_guard.h"
-#include "probe/probe.h"
 #include "process/folder.h"
 #include "process/options.h"
 #include "process/own_stack.h"

@@ -28,6 +28,7 @@
 #include "record/session.h"
 #include "stack/python.h"
 #include "stack/stack.h"
+#include "window/capture.h"
 #include "window/cost.h"
 #include "window/window.h"
 
@@ -73,6 +74,8 @@ const struct spy_subsystem spy_all_subsystems[] = {
 	 .end = spy_window_end,
 	 .look = spy_window_look,
 	 .has_time = spy_window_has_time},
+	/* Behind window, which reads the plan. */
+	{.name = "capture", .init = spy_capture_init, .forked = spy_capture_init},
 	/* Behind window: a phase belongs to the window that is open now. */
 	{.name = "cost",
 	 .thread_begins = spy_cost_begin_thread,

@@ -17,6 +17,7 @@
 #include "process/own_stack.h"
 #include "record/message.h"
 #include "record/session.h"
+#include "window/plan.h"
 
 static const struct spy_gpu_library *library;
 static int recording_pid; /* the process that the library works for; not its forked children */

@@ -10,6 +10,7 @@
 #include "inspect/inspect_common.h"
 #include "lib/lock.h"
 #include "probe/query.h"
+#include "window/capture.h"
 
 /* Places of the rows that only name an operation. */
 enum { STREAM, OBJECT, FLAGS, OUT };

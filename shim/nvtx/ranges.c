@@ -18,6 +18,7 @@
 #include "entry/lifecycle.h"
 #include "record/session.h"
 #include "record/thread.h"
+#include "window/capture.h"
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock
 

@@ -14,7 +14,6 @@
 #include "record/board.h"
 #include "record/message.h"
 #include "record/session.h"
-#include "window/window.h"
 
 static struct spy_part_options wanted;
 
@@ -35,34 +34,9 @@ static uint64_t end_of_part(uint64_t now)
 	return wanted.ns ? now + cycles(wanted.ns) : UINT64_MAX;
 }
 
-uint64_t spy_parts_begun_at(uint32_t part)
-{
-	return atomic_load(&parts()->begun_at[part % 2]);
-}
-
 bool spy_parts_have_time(void)
 {
 	return spy_session_active() && (wanted.ns || wanted.keep_ns);
-}
-
-/* ---- who is in a folder ----------------------------------------------------------------------- */
-
-/* Pairs with begin_part: a part's folder is forgotten when nobody has been in it since the part after it began. */
-uint32_t spy_parts_enter(void)
-{
-	for (;;) {
-		uint32_t part = atomic_load(&spy_session->part);
-
-		atomic_fetch_add(&parts()->inside[part % 2], 1);
-		if (part == atomic_load(&spy_session->part))
-			return part;
-		atomic_fetch_sub(&parts()->inside[part % 2], 1);
-	}
-}
-
-void spy_parts_leave(uint32_t part)
-{
-	atomic_fetch_sub(&parts()->inside[part % 2], 1);
 }
 
 /* ---- what there is ----------------------------------------------------------------------------- */
@@ -76,20 +50,6 @@ static uint64_t bytes_of_part(void)
 	uint64_t finished = atomic_load(&parts()->finished_bytes);
 
 	return used > finished ? used - finished : 0;
-}
-
-/* Of a part that is right now being noted as finished this says nothing: it passes for larger than it is. */
-void spy_parts_shrink(uint32_t number, uint64_t bytes)
-{
-	struct spy_part *part = &spy_finished_parts[number % SPY_PARTS_MOST];
-
-	/* Pairs with finish, which makes it one of these at last. */
-	if (number >= atomic_load(&parts()->next) || number < atomic_load(&parts()->oldest) ||
-	    part->number != number || atomic_load(&part->bytes) < bytes)
-		return;
-	atomic_fetch_sub(&part->bytes, bytes);
-	atomic_fetch_sub(&parts()->finished_bytes, bytes);
-	atomic_fetch_sub(&spy_session->used, bytes);
 }
 
 /* ---- records ---------------------------------------------------------------------------------- */
@@ -120,7 +80,7 @@ void spy_parts_tell_begin(void)
 	struct spy_clock_pair now;
 
 	spy_session_put(&record, sizeof(record));
-	spy_standing_tell();
+	spy_standing_each(spy_session_put);
 	for (int i = 0; i < n; i++)
 		spy_session_put(&windows[i], sizeof(windows[i]));
 	record.state = SPY_PART_TOLD;

@@ -12,8 +12,6 @@
 
 #pragma GCC poison malloc calloc realloc fopen
 
-bool spy_probing;
-
 /*
  * A call that was left by an exception or longjmp never ended for the recorder. Its frame lay below
  * where we are; or, if we are deeper by now, other data lies in its place. What spy_enter and the

@@ -9,11 +9,6 @@
 #ifndef CUDASPY_SHIM_PROBE_H
 #define CUDASPY_SHIM_PROBE_H
 
-#include <stdbool.h>
-
-/* Waits are to be recorded. */
-extern bool spy_probing;
-
 /* Finds what the probes stand before; when the library is loaded, or earlier. */
 void spy_probe_init(void);
 void spy_probe_outside_init(void);

@@ -16,7 +16,6 @@
 #include <unistd.h>
 #include "lib/signal_guard.h"
 #include "lib/clock.h"
-#include "probe/probe.h"
 #include "record/sched.h"
 #include "record/session.h"
 

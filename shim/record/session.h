@@ -14,10 +14,10 @@
 #include "process/heap.h"
 #include "lib/lock.h"
 #include "nvtx/names.h"
-#include "parts/parts.h"
 #include "stack/python.h"
 #include "stack/stack.h"
 #include "process/text.h"
+#include "record/part.h"
 #include "record/thread.h"
 
 #define SPY_NONCUDA_THREADS 64 /* whose names get into the trace */

@@ -4,7 +4,6 @@
  */
 #include <stdatomic.h>
 #include <string.h>
-#include "parts/parts.h"
 #include "record/session.h"
 #include "record/subsystem.h"
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 #include "lib/bounds.h"
 #include "arch/processor.h"
-#include "probe/probe.h"
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/board.h"

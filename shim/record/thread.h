@@ -14,7 +14,6 @@
 #include "inspect/inspect.h"
 #include "record/stream_file.h"
 #include "window/cost.h"
-#include "window/window.h"
 
 #define SPY_DEPTH_MAX 64 /* calls in progress, one inside the other, that are recorded */
 #define SPY_RECORD_MAX 64 /* bytes of the largest record of a call */

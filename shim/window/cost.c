@@ -24,13 +24,10 @@
 #include "stack/stack.h"
 #include "window/control.h"
 #include "window/cost.h"
-#include "window/window.h"
 
 #define FIRST_AFTER_NS 10000000000ull /* of the recording, unless all of it is measured; … */
 #define CONTROL_AFTER_NS \
 	20000000ull /* … with --overhead: the first calls are recorded in any case */
-
-bool spy_cost_without_probes, spy_cost_without_stacks;
 
 enum { OFF, SAMPLED, ALL_THE_TIME, CONTROLLED };
 static _Atomic int mode;

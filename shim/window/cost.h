@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "cudaspy/trace_format.h"
+#include "record/recorded.h"
 
 struct spy_thread;
 
@@ -37,19 +38,6 @@ struct spy_cost_thread {
 struct spy_cost_counts {
 	uint32_t calls[SPY_FN_COUNT];
 };
-
-/* In cost windows without them. */
-extern bool spy_cost_without_probes, spy_cost_without_stacks;
-
-static inline bool spy_cost_probes_off(void)
-{
-	return __builtin_expect(__atomic_load_n(&spy_cost_without_probes, __ATOMIC_RELAXED), 0);
-}
-
-static inline bool spy_cost_stacks_off(void)
-{
-	return __builtin_expect(__atomic_load_n(&spy_cost_without_stacks, __ATOMIC_RELAXED), 0);
-}
 
 /* Is anything to be measured, now or later? */
 bool spy_cost_is_on(void);

@@ -13,12 +13,17 @@ struct spy_plan {
 	uint64_t delay_ns, duration_ns; /* 0: none */
 	bool dormant; /* recording begins so */
 	const char *why; /* it is dormant at first, or a window opens by time: the option */
+	const char *range_name; /* that opens a window; with a * at its end all that begin so */
+	uint64_t first_step, last_step; /* 0, 0: each range is a window */
+	_Atomic uint64_t not_before; /* ranges that begin before are not recorded (cycles) */
 };
+extern struct spy_plan spy_plan;
 
-void spy_plan_read(struct spy_plan *plan);
+/* Reads it anew. */
+void spy_plan_read(void);
 
-/* Ranges that begin before are not recorded (cycles). */
-void spy_plan_wait_until(uint64_t at);
+/* Is recording to be dormant at times, by an option? */
+bool spy_window_is_planned(void);
 
 /* What is wrong with the options, if anything is: one sentence into text. */
 bool spy_plan_warning(char *text, size_t size);

@@ -1,39 +1,22 @@
 /*
- * shim/window/window.c: windows open and close: the state, its records, the board, and what is due at a time. Runs on
+ * shim/window/window.c: windows open and close: at a time, or because somebody asks. What is recorded now stands in
+ * record/recorded.c. Runs on
  * the application's threads, on the recorder's own stack; the session's lock is held around each change.
  */
-#include <limits.h>
-#include <linux/futex.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include "arch/processor.h"
 #include "cudaspy/windows.h"
 #include "parts/parts.h"
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/board.h"
+#include "record/recorded.h"
 #include "record/session.h"
 #include "window/cost.h"
 #include "window/plan.h"
 #include "window/window.h"
 
-uint8_t spy_recorded_from = SPY_RECORDED;
-uint32_t spy_window_changes;
-
-static const struct spy_board no_board;
-const struct spy_board *spy_window_board = &no_board;
-
-static uint32_t windows; /* that have been opened */
-static _Atomic bool opened; /* a window is open */
-static _Atomic bool counting; /* in it calls are only counted, for a while. Session lock */
-static _Atomic uint32_t closes;
-static _Atomic uint64_t since; /* when the state now began, cycles; 0: when the recording did */
-static _Atomic uint64_t recorded_since; /* or when calls were counted last */
 static _Atomic uint64_t due = UINT64_MAX; /* the next change that has a time, cycles */
-static struct spy_plan plan;
 
 /* What somebody outside has asked for: windows of so many cycles, at moments that all programs that were asked have in common. */
 static struct {
@@ -41,94 +24,6 @@ static struct {
 	uint64_t for_cycles; /* 0: without end */
 	uint64_t first_ns, every_ns, next_ns; /* since the epoch; 0: once; 0: none is to come */
 } asked;
-
-uint64_t spy_window_opened_at(void)
-{
-	return atomic_load_explicit(&recorded_since, memory_order_relaxed);
-}
-
-uint32_t spy_window_closes(void)
-{
-	return atomic_load_explicit(&closes, memory_order_relaxed);
-}
-
-/* ---- records and the board ------------------------------------------------------------------- */
-
-static void fill(struct spy_rec_window *record, enum spy_window_state state, uint64_t before,
-		 const char *text)
-{
-	record->state = (uint16_t)state;
-	record->number = windows;
-	record->since = before;
-	memset(record->text, 0, sizeof(record->text));
-	memcpy(record->text, text, strnlen(text, sizeof(record->text) - 1));
-}
-
-static void show(void)
-{
-	struct spy_board *board = spy_session->board;
-
-	spy_board_show(board->windows, windows);
-	spy_board_show(board->state_since, atomic_load(&since));
-	spy_board_show(board->dormant, !opened);
-}
-
-static void apply(uint64_t now)
-{
-	uint8_t from = !opened ? SPY_DORMANT : counting ? SPY_COUNTED_ONLY : SPY_RECORDED;
-
-	if (from == SPY_RECORDED)
-		atomic_store(&recorded_since, now);
-	__atomic_fetch_add(&spy_window_changes, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&spy_recorded_from, from, __ATOMIC_RELEASE);
-}
-
-static _Atomic int awaiting; /* threads in spy_window_await */
-static uint32_t finished_changes; /* what they wait for: counts up when a change has been made */
-
-uint32_t spy_window_state(bool *open)
-{
-	uint32_t number = __atomic_load_n(&finished_changes, __ATOMIC_ACQUIRE);
-
-	*open = spy_window_is_open();
-	return number;
-}
-
-void spy_window_await(uint32_t number)
-{
-	const struct timespec a_while = {.tv_nsec = 500000000};
-
-	atomic_fetch_add(&awaiting, 1);
-	spy_syscall(SYS_futex, &finished_changes, FUTEX_WAIT_PRIVATE, number, &a_while);
-	atomic_fetch_sub(&awaiting, 1);
-}
-
-static void set(bool open, uint64_t now)
-{
-	if (open)
-		windows++;
-	else if (!windows)
-		windows = 1; /* which began with the recording */
-	closes += !open;
-	atomic_store(&since, now);
-	opened = open;
-	counting = false;
-	apply(now);
-	__atomic_fetch_add(&finished_changes, 1, __ATOMIC_SEQ_CST);
-	if (atomic_load(&awaiting))
-		spy_syscall(SYS_futex, &finished_changes, FUTEX_WAKE_PRIVATE, INT_MAX);
-}
-
-bool spy_window_count(bool count, struct spy_rec_window *record)
-{
-	if (!opened || count == counting)
-		return false;
-	counting = count;
-	apply(record->head.time);
-	fill(record, count ? SPY_WINDOW_COUNTING : SPY_WINDOW_RECORDING, atomic_load(&since),
-	     "cost");
-	return true;
-}
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
@@ -144,7 +39,7 @@ static uint64_t end_of_window(uint64_t now)
 {
 	if (asked.for_cycles)
 		return now + asked.for_cycles;
-	return plan.duration_ns ? now + cycles(plan.duration_ns) : UINT64_MAX;
+	return spy_plan.duration_ns ? now + cycles(spy_plan.duration_ns) : UINT64_MAX;
 }
 
 #define LONG_NS 1000000 /* a time of which the last part is measured anew */
@@ -190,20 +85,20 @@ struct change {
 
 static bool is_in_vain(const struct change *change)
 {
-	return change->open == opened || (change->holds && !change->holds());
+	return change->open == spy_recorded.opened || (change->holds && !change->holds());
 }
 
 /* Where there is no session yet, the next one begins so. */
 static void change_early(const struct change *change)
 {
 	if (!is_in_vain(change))
-		set(change->open, 0);
+		spy_recorded_set(change->open, 0);
 }
 
 static void change_on_own_stack(void *data)
 {
 	const struct change *change = data;
-	bool is_so = change->open == opened;
+	bool is_so = change->open == spy_recorded.opened;
 	struct spy_rec_window *record;
 	uint64_t before, now;
 
@@ -225,18 +120,19 @@ static void change_on_own_stack(void *data)
 		spy_unlock(&spy_session->lock);
 		return;
 	}
-	before = atomic_load(&since);
+	before = atomic_load(&spy_recorded.since);
 	now = record ? record->head.time : spy_clock();
-	set(change->open, now);
+	spy_recorded_set(change->open, now);
 	if (change->open)
 		atomic_store(&due, end_of_window(now));
 	else
 		set_next();
-	show();
+	spy_recorded_show();
 	if (!record)
 		return;
 	spy_cost_span(change->open, now);
-	fill(record, change->open ? SPY_WINDOW_OPEN : SPY_WINDOW_CLOSED, before, change->why);
+	spy_recorded_fill(record, change->open ? SPY_WINDOW_OPEN : SPY_WINDOW_CLOSED, before,
+			  change->why);
 	spy_session_commit(sizeof(*record));
 }
 
@@ -258,15 +154,8 @@ void spy_window_close(const char *why, bool (*holds)(void))
 
 void spy_window_init(void)
 {
-	__atomic_store_n(&spy_window_board, &no_board, __ATOMIC_RELAXED);
-	spy_plan_read(&plan);
-	spy_recorded_from = plan.dormant ? SPY_DORMANT : SPY_RECORDED;
-	opened = !plan.dormant;
-	counting = false;
-	closes = 0;
-	windows = 0;
-	since = 0;
-	recorded_since = 0;
+	spy_plan_read();
+	spy_recorded_reset(!spy_plan.dormant);
 	spy_cost_reset();
 	due = UINT64_MAX;
 	memset(&asked, 0, sizeof(asked));
@@ -276,52 +165,34 @@ void spy_window_begin(void)
 {
 	uint64_t loaded = spy_loaded.clock;
 	struct spy_rec_window *record;
-	bool open = opened;
+	bool open = spy_recorded.opened;
 	uint64_t now = spy_clock();
 
 	__atomic_store_n(&spy_window_board, spy_session->board, __ATOMIC_RELAXED);
-	if (plan.delay_ns)
-		spy_plan_wait_until(loaded + cycles(plan.delay_ns));
+	if (spy_plan.delay_ns)
+		atomic_store(&spy_plan.not_before, loaded + cycles(spy_plan.delay_ns));
 	if (open)
 		atomic_store(&due, end_of_window(now));
-	else if (plan.delay_ns && plan.capture == SPY_CAPTURE_ALL)
-		atomic_store(&due, loaded + cycles(plan.delay_ns));
+	else if (spy_plan.delay_ns && spy_plan.capture == SPY_CAPTURE_ALL)
+		atomic_store(&due, loaded + cycles(spy_plan.delay_ns));
 	spy_cost_begin();
-	if (!plan.dormant && open)
+	if (!spy_plan.dormant && open)
 		return; /* one window, as far as is known */
 	record = spy_session_append(SPY_EV_WINDOW, sizeof(*record));
 	if (record) {
-		fill(record, open ? SPY_WINDOW_OPEN : SPY_WINDOW_CLOSED, 0, plan.why);
+		spy_recorded_fill(record, open ? SPY_WINDOW_OPEN : SPY_WINDOW_CLOSED, 0,
+				  spy_plan.why);
 		spy_session_commit(sizeof(*record));
 	}
-	show();
+	spy_recorded_show();
 }
 
 void spy_window_end(void)
 {
-	if (!opened || !spy_lock(&spy_session->lock))
+	if (!spy_recorded.opened || !spy_lock(&spy_session->lock))
 		return;
 	spy_cost_span(false, spy_clock());
 	spy_unlock(&spy_session->lock);
-}
-
-bool spy_window_is_planned(void)
-{
-	return plan.dormant || plan.duration_ns;
-}
-
-int spy_window_describe(struct spy_rec_window records[2])
-{
-	static const char why[] = "a part of the recording begins";
-	int n = 0;
-
-	records[0] = records[1] = (struct spy_rec_window){.head.event = SPY_EV_WINDOW};
-	if (windows || !opened)
-		fill(&records[n++], opened ? SPY_WINDOW_OPEN : SPY_WINDOW_CLOSED,
-		     atomic_load(&since), why);
-	if (counting)
-		fill(&records[n++], SPY_WINDOW_COUNTING, atomic_load(&since), why);
-	return n;
 }
 
 /* ---- what is due ------------------------------------------------------------------------------ */
@@ -329,7 +200,7 @@ int spy_window_describe(struct spy_rec_window records[2])
 bool spy_window_has_time(void)
 {
 	return atomic_load_explicit(&due, memory_order_relaxed) != UINT64_MAX ||
-	       spy_window_is_asked() || (opened && spy_cost_due() != UINT64_MAX);
+	       spy_window_is_asked() || (spy_recorded.opened && spy_cost_due() != UINT64_MAX);
 }
 
 static void write_mark(const char *text)
@@ -338,7 +209,7 @@ static void write_mark(const char *text)
 
 	if (!record)
 		return;
-	fill(record, SPY_WINDOW_MARK, atomic_load(&since), text);
+	spy_recorded_fill(record, SPY_WINDOW_MARK, atomic_load(&spy_recorded.since), text);
 	spy_session_commit(sizeof(*record));
 }
 
@@ -358,7 +229,7 @@ static void start(const struct spy_board *board)
 		spy_window_close("cudaspy start --at", NULL);
 		asked.next_ns = at_ns;
 		await_next();
-	} else if (opened) {
+	} else if (spy_recorded.opened) {
 		atomic_store(&due, end_of_window(now.clock));
 	} else {
 		spy_window_open("cudaspy start", NULL);
@@ -422,21 +293,21 @@ static void look_on_own_stack(void *data)
 
 	if (spy_window_is_asked())
 		follow();
-	if (opened)
+	if (spy_recorded.opened)
 		spy_cost_look(now);
 	if (now < at || at != atomic_load(&due))
 		return;
 	/* One thread does it; a change sets the next time. */
 	if (!atomic_compare_exchange_strong(&due, &at, UINT64_MAX))
 		return;
-	if (opened) {
+	if (spy_recorded.opened) {
 		spy_window_close(asked.active ? "cudaspy start --for" : "--duration", NULL);
 		return;
 	}
 	if (await_next())
 		return;
-	spy_window_open(asked.active ? "cudaspy start --at" : plan.why, NULL);
-	if (!opened)
+	spy_window_open(asked.active ? "cudaspy start --at" : spy_plan.why, NULL);
+	if (!spy_recorded.opened)
 		put_off(now);
 }
 
@@ -444,7 +315,8 @@ static void look_on_own_stack(void *data)
 void spy_window_look(struct spy_thread *thread, uint64_t now)
 {
 	(void)thread;
-	if (now < atomic_load(&due) && (!opened || now < spy_cost_due()) && !spy_window_is_asked())
+	if (now < atomic_load(&due) && (!spy_recorded.opened || now < spy_cost_due()) &&
+	    !spy_window_is_asked())
 		return;
 	if (spy_session_active())
 		spy_own_stack_run(look_on_own_stack, &now);

@@ -16,6 +16,7 @@
 #include "inspect/memory.h"
 #include "probe/query.h"
 #include "record/session.h"
+#include "window/capture.h"
 
 static const uint16_t inspector_of[SPY_FN_COUNT] = {
 #define ENTRY(name, layer, record, contract, inspector) [SPY_FN_##name] = SPY_INSPECTOR_##inspector,

@@ -32,6 +32,7 @@
 struct spy_session *spy_session;
 static struct spy_thread threads[SPY_BOARD_SLOTS];
 struct spy_thread *spy_threads = threads;
+bool spy_probing;
 bool spy_cost_without_probes, spy_cost_without_stacks;
 struct spy_waiters spy_waiters[SPY_WAITERS_BUCKETS];
 __thread struct spy_thread *spy_self;

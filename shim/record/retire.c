@@ -1,5 +1,5 @@
 /*
- * shim/parts/retire.c: the oldest finished parts of the recording are deleted, where the user has set a bound (--keep) or an
+ * shim/record/retire.c: the oldest finished parts of the recording are deleted, where the user has set a bound (--keep) or an
  * age (--keep-for). Runs on the application's threads: where a packet is stored, and where it is looked whether a part is
  * due.
  *
@@ -17,9 +17,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "arch/processor.h"
-#include "parts/parts.h"
 #include "process/options.h"
 #include "record/board.h"
+#include "record/part.h"
 #include "record/session.h"
 
 #define FILES_AT_A_TIME 16

@@ -1,12 +1,12 @@
 /*
- * shim/parts/standing.c: what the session's stream has said and is true until it says otherwise: objects in the address
+ * shim/record/standing.c: what the session's stream has said and is true until it says otherwise: objects in the address
  * space, kernels' names, GPUs, notes, communicators. Each part of the recording begins with it. Runs on the application's
  * threads, in slow paths, with the session's lock held.
  */
 #include <string.h>
 #include "process/heap.h" /* before uthash.h */
 #include <uthash.h>
-#include "parts/parts.h"
+#include "record/part.h"
 #include "record/session.h"
 
 /* What a record is about: a later one about the same takes its place. Without padding: it is hashed byte by byte. */
@@ -96,10 +96,10 @@ void spy_standing_see(const struct spy_rec_other *record, size_t bytes)
 	HASH_ADD(hh, spy_session->parts.standing, subject, sizeof(subject), fresh);
 }
 
-void spy_standing_tell(void)
+void spy_standing_each(void *(*put)(const void *record, size_t bytes))
 {
 	struct spy_standing *standing, *next;
 
 	HASH_ITER (hh, spy_session->parts.standing, standing, next)
-		spy_session_put(standing->record, standing->bytes);
+		put(standing->record, standing->bytes);
 }
