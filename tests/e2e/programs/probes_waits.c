@@ -254,8 +254,8 @@ int sleep_interrupted(void)
 	struct timespec minute = {60, 0}, left = {-1, -1};
 	int result = nanosleep(&minute, &left);
 
-	/* the rest is less than a minute */
-	return result * 100 - (left.tv_sec >= 0 && left.tv_sec < 60 && left.tv_nsec >= 0);
+	/* The rest is a minute, or less; more by the timer's slack (prctl(2)), if the signal came as it began. */
+	return result * 100 - (left.tv_sec >= 0 && left.tv_sec <= 60 && left.tv_nsec >= 0);
 }
 
 static void sleep_checks(void)
