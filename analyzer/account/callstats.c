@@ -7,6 +7,8 @@
 #include "callstats.h"
 
 #define NO_DEVICE 100
+#define NO_BINARY_FOR_GPU 209
+#define NOT_PERMITTED 800
 
 /* Results of driver_types.h; those of the driver have the same numbers. */
 static const struct {
@@ -29,24 +31,77 @@ const char *callstats_answer(uint32_t result)
 	return NULL;
 }
 
+const char *callstats_trial(const char *function, enum spy_contract contract, uint32_t result)
+{
+	/* A library has kernels for some GPUs each, and looks for them. A launch is another matter. */
+	if (result == NO_BINARY_FOR_GPU &&
+	    (contract == SPY_CONTRACT_LAZY_LOAD || contract == SPY_CONTRACT_MODULE ||
+	     contract == SPY_CONTRACT_HOST))
+		return "code for this GPU was asked for";
+	/* PyTorch asks for memory that another node can reach, before it asks for ordinary one. Any other call would be
+	 * forbidden because a host function makes it. */
+	if (result == NOT_PERMITTED && !strcmp(function, "cuMemCreate"))
+		return "memory of some kind was asked for";
+	return NULL;
+}
+
+static void see_later(struct last_failed *last, const struct last_failed *more)
+{
+	if (more->result && (!last->result || more->ns >= last->ns))
+		*last = *more;
+}
+
 /* That there is no GPU answers who counts them; who wants memory dies of it. */
 void callstats_failed(struct callstats *s, const struct model *model, const struct record *record)
 {
 	uint16_t result = record->raw->call_head.result;
+	const struct last_failed failed = {record->ns, record->fn, result};
+	const char *function = model->set->functions.all[record->fn].name;
+	bool asks = result != NO_DEVICE || strstr(function, "DeviceCount");
 
-	bool asks = result != NO_DEVICE ||
-		    strstr(model->set->functions.all[record->fn].name, "DeviceCount");
-
-	if (asks && callstats_answer(result))
+	if (asks && callstats_answer(result)) {
 		s->answers++;
-	else
-		callstats_join_failed(s, &(struct last_failed){record->ns, record->fn, result});
+	} else if (callstats_trial(function, record->contract, result)) {
+		s->trials[record->process].n++;
+		see_later(&s->trials[record->process].last, &failed);
+	} else {
+		see_later(&s->last_failed, &failed);
+	}
 }
 
 void callstats_join_failed(struct callstats *s, const struct last_failed *more)
 {
-	if (more->result && (!s->last_failed.result || more->ns >= s->last_failed.ns))
-		s->last_failed = *more;
+	see_later(&s->last_failed, more);
+}
+
+/* Who looks for something, finds most of it, and goes on. */
+static bool was_answered(const struct callstats *s, size_t process, const struct last_failed *last)
+{
+	const struct calls *calls = &s->direct[last->fn];
+	uint32_t device;
+
+	for (device = 0; device < CALLSTATS_DEVICES; device++)
+		if (s->used[device] &&
+		    s->uses[callstats_index(s, process, device)].last_ns > last->ns)
+			return 2 * calls->failed <= calls->count;
+	return false;
+}
+
+uint64_t callstats_answers(const struct callstats *s, struct last_failed *last)
+{
+	uint64_t sum = s->answers;
+	size_t i;
+
+	*last = s->last_failed;
+	for (i = 0; i < s->n_processes; i++) {
+		const struct trials *trials = &s->trials[i];
+
+		if (trials->n && was_answered(s, i, &trials->last))
+			sum += trials->n;
+		else
+			see_later(last, &trials->last);
+	}
+	return sum;
 }
 
 void callstats_init(struct callstats *s, const struct model *model, struct filtering *filtering)
@@ -54,6 +109,7 @@ void callstats_init(struct callstats *s, const struct model *model, struct filte
 	*s = (struct callstats){.n_processes = model->n_processes, .filtering = filtering};
 	s->devices = xcalloc(CALLSTATS_DEVICES * s->n_processes, sizeof(*s->devices));
 	s->uses = xcalloc(CALLSTATS_DEVICES * s->n_processes, sizeof(*s->uses));
+	s->trials = xcalloc(s->n_processes, sizeof(*s->trials));
 	callstats_grow(s, model);
 }
 
@@ -71,6 +127,7 @@ void callstats_release(struct callstats *s)
 	free(s->nested);
 	free(s->counted);
 	free(s->called);
+	free(s->trials);
 	free(s->threads);
 	free(s->devices);
 	free(s->uses);

@@ -59,6 +59,11 @@ struct callstats {
 		uint32_t fn;
 		uint16_t result; /* 0: there is none */
 	} last_failed;
+	/* By process: calls that tried what not every GPU or system has (callstats_trial). Answers, where the process goes on. */
+	struct trials {
+		uint64_t n;
+		struct last_failed last;
+	} *trials;
 };
 
 /*
@@ -68,7 +73,14 @@ struct callstats {
  */
 const char *callstats_answer(uint32_t result);
 
-/* A call of depth 0 that failed: an answer, or the last failure so far. */
+/* What such a call tried, where it is the function that makes an answer of the result; NULL: nothing. */
+const char *callstats_trial(const char *function, enum spy_contract contract, uint32_t result);
+
+/* Failed calls that were answers, and the last one that was none. At the end: a trial was answered where work for a GPU came
+ * after it, and most of that function's calls have found what they wanted. */
+uint64_t callstats_answers(const struct callstats *s, struct last_failed *last);
+
+/* A call of depth 0 that failed: an answer, a trial, or the last failure so far. */
 void callstats_failed(struct callstats *s, const struct model *model, const struct record *record);
 
 void callstats_join_failed(struct callstats *s, const struct last_failed *more);

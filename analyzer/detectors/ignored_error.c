@@ -14,9 +14,7 @@
 /* Variant: the result. */
 
 #define OUT_OF_MEMORY 2
-#define NO_BINARY_FOR_GPU 209
 #define OUT_OF_RESOURCES 701
-#define NOT_PERMITTED 800
 
 /* The context cannot be used any more. */
 static bool stays(uint32_t result)
@@ -28,7 +26,8 @@ static bool stays(uint32_t result)
 static const char *answer(const struct analysis *a, const struct site *site, uint32_t result)
 {
 	uint8_t contract = a->set->functions.all[site->key.fn].contract;
-	const char *why = callstats_answer(result);
+	const char *function = a->set->functions.all[site->key.fn].name;
+	const char *why = callstats_answer(result) ?: callstats_trial(function, contract, result);
 
 	if (why)
 		return why;
@@ -37,17 +36,6 @@ static const char *answer(const struct analysis *a, const struct site *site, uin
 	    (contract == SPY_CONTRACT_ALLOC || contract == SPY_CONTRACT_ALLOC_POOL ||
 	     contract == SPY_CONTRACT_PIN))
 		return "memory was asked for";
-	/* A library has kernels for some GPUs each, and looks for them. A launch is another
-	 * matter. */
-	if (result == NO_BINARY_FOR_GPU &&
-	    (contract == SPY_CONTRACT_LAZY_LOAD || contract == SPY_CONTRACT_MODULE ||
-	     contract == SPY_CONTRACT_HOST))
-		return "code for this GPU was asked for";
-	/* PyTorch asks for memory that another node can reach, before it asks for ordinary one. Any
-	 * other call would be forbidden because a host function makes it. */
-	if (result == NOT_PERMITTED &&
-	    !strcmp(a->set->functions.all[site->key.fn].name, "cuMemCreate"))
-		return "memory of some kind was asked for";
 	return NULL;
 }
 

@@ -92,6 +92,8 @@ static void join_stats_of(struct callstats *s, const struct part *part)
 			s->uses[at] = more->uses[at];
 		}
 	s->all.counted = add_capped(s->all.counted, more->all.counted);
+	for (i = 0; i < part->n_processes; i++)
+		s->trials[part->processes[i]] = more->trials[part->processes[i]];
 	s->answers += more->answers;
 	callstats_join_failed(s, &more->last_failed);
 }

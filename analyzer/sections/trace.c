@@ -424,9 +424,9 @@ static const char *windows_text(struct summary_row *row, const struct analysis *
 }
 
 /* "1 of these calls returned an error: cudaSetDevice, cudaErrorInvalidDevice": a program may have ended because of the last. */
-static const char *failures_text(const struct analysis *a, uint64_t n, struct arena *texts)
+static const char *failures_text(const struct analysis *a, uint64_t n,
+				 const struct last_failed *last, struct arena *texts)
 {
-	const struct last_failed *last = &a->stats.last_failed;
 	char count[32];
 
 	format_count(count, sizeof(count), n);
@@ -441,6 +441,8 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 {
 	const struct trace *first = root_process(a->set);
 	char time[32], count[32], counted[32];
+	struct last_failed last;
+	uint64_t answers = callstats_answers(&a->stats, &last);
 
 	row->program = row->processes > 1 ? text_program(texts, first) : text_process(texts, first);
 	if (row->processes > 1)
@@ -469,8 +471,8 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 		row->called =
 			arena_printf(texts, "%s; %s more were only counted", row->called, count);
 	}
-	if (row->failed > a->stats.answers)
-		row->failures = failures_text(a, row->failed - a->stats.answers, texts);
+	if (row->failed > answers)
+		row->failures = failures_text(a, row->failed - answers, &last, texts);
 	if (row->unfinished)
 		row->ended = arena_printf(texts,
 					  "%llu of %llu processes not in order: killed, "

@@ -217,6 +217,21 @@ static const char *failures(const struct story *s)
 	return json_string_value(json_object_get(json_object_get(s->root, "summary"), "failures"));
 }
 
+/* Kernels are looked for in a library, so many in vain; then there is work, or none. */
+static void tell_lookups(struct story *s, unsigned int in_vain, unsigned int n, bool works)
+{
+	unsigned int i;
+
+	begin(s);
+	launch(s, 1000, 4000);
+	for (i = 0; i < n; i++)
+		call(s, 1000, 2000, "op cuLibraryGetKernel caller=0x51 object=0x70 result=%d",
+		     i + in_vain < n ? 0 : 209);
+	if (works)
+		launch(s, 1000, 4000);
+	conclude(s);
+}
+
 /* The head of the report: the last call that failed, which an answer to a question is not; nor is a call that did not fail. */
 static void test_last_failure(void **state)
 {
@@ -242,6 +257,16 @@ static void test_last_failure(void **state)
 	call(s, 1000, 2000, "call cudaDeviceEnablePeerAccess caller=0x51 result=704");
 	conclude(s);
 	assert_null(failures(s));
+
+	/* NCCL looks for kernels, some of which are for other GPUs; a program whose only kernel is one of those has failed. */
+	tell_lookups(s, 1, 2, true);
+	assert_null(failures(s));
+	tell_lookups(s, 1, 2, false);
+	assert_string_equal(failures(s), "1 of these calls returned an error: cuLibraryGetKernel, "
+					 "CUDA_ERROR_NO_BINARY_FOR_GPU");
+	tell_lookups(s, 2, 3, true);
+	assert_string_equal(failures(s), "2 of these calls returned an error, the last one "
+					 "cuLibraryGetKernel, CUDA_ERROR_NO_BINARY_FOR_GPU");
 }
 
 int main(void)
