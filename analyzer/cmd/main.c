@@ -228,7 +228,7 @@ static const struct command *const commands[] = {
 
 static const struct command_set tool = {
 	.version = CUDASPY_VERSION,
-	.summary = "Tells where a program waits in CUDA calls",
+	.summary = "Shows where a program waits in CUDA calls",
 	.about = "Record with `cudaspy run -- app`, or with LD_PRELOAD=libcudaspy.so; look at the "
 		 "traces afterwards, anywhere.",
 	.statuses = "0 fine (also when a damaged trace could be read in part); 1 findings that "

@@ -21,7 +21,7 @@ struct options {
 static const struct option_row option_rows[] = {
 	{"output",     'o', "PATH", "leave the directories, and write one file with all traces; into a folder (there, or PATH ends in /) one file for each", offsetof(struct options, output)},
 	{"remove",     0,   NULL,   "with --output: remove the directories that were packed; without, they are removed anyway", offsetof(struct options, remove)},
-	{"unfinished", 0,   NULL,   "also traces whose processes were killed, on another host or before a restart: where nobody can tell whether they run", offsetof(struct options, unfinished)},
+	{"unfinished", 0,   NULL,   "also traces whose processes were killed, on another host or before a restart: where it is unknown whether they run", offsetof(struct options, unfinished)},
 	{"quiet",      'q', NULL,   "do not say what was packed", offsetof(struct options, quiet)},
 	RUN_OPTION(struct options, run),
 };

@@ -76,13 +76,11 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_unpack = {
 	.name = "unpack",
 	.arguments = "[options] FILE...",
-	.summary = "Makes trace directories again of what `cudaspy pack` has put into FILE",
-	.text = "Each has the name that it had, in the folder of FILE, which is removed when all "
-		"of them are "
-		"there. Checksums have to be right. Of a FILE that is damaged or cut off, "
-		"--output=DIR "
-		"makes what can be read, and FILE stays. Exit status 2: something could not be "
-		"unpacked.\n",
+	.summary = "Restores the trace directories that `cudaspy pack` has put into FILE",
+	.text = "Each gets its old name, in the folder of FILE, which is removed when all of "
+		"them are complete. Checksums have to be right. If FILE is damaged or cut off, "
+		"--output=DIR restores what can be read, and FILE stays. Exit status 2: "
+		"something could not be unpacked.\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

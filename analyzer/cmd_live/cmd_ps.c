@@ -74,9 +74,9 @@ const struct command command_ps = {
 	.name = "ps",
 	.arguments = "[options]",
 	.summary = "Lists recorded programs that are running: yours, or for root all",
-	.text = "Calls a second and waiting threads are of a quarter of a second. `cudaspy "
-		"snapshot "
-		"PID` says what one of them is doing, `cudaspy top` goes on saying it.\n",
+	.text = "Calls a second and waiting threads are measured for a quarter of a second. "
+		"`cudaspy snapshot PID` shows what one of them is doing, `cudaspy top` keeps "
+		"showing it.\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

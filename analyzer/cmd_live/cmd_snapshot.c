@@ -21,7 +21,7 @@ struct options {
 static const struct option_row option_rows[] = {
 	{"format", 'f', "FORMAT", FORMATS, offsetof(struct options, format)},
 	{"json", 0, NULL, "the same as --format=json", offsetof(struct options, json)},
-	{"after", 0, "TIME", "what has lasted for less is not said to hang (default: 2s); not a lock cycle, which never ends", offsetof(struct options, after)},
+	{"after", 0, "TIME", "waits that have lasted for less are not called a hang (default: 2s); lock cycles always are", offsetof(struct options, after)},
 	{"apart", 0, "TIME", "between the two looks at each thread (default: 200ms)", offsetof(struct options, apart)},
 	{"ras", 0, "1", "also ask NCCL's RAS, at localhost:28028 or --ras=HOST:PORT, which ranks disagree", offsetof(struct options, ras)},
 	{"no-stacks", 0, NULL, "leave out the last recorded stacks", offsetof(struct options, no_stacks)},
@@ -144,7 +144,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_snapshot = {
 	.name = "snapshot",
 	.arguments = "[options] [PID|DIR...]",
-	.summary = "Says what running programs are doing now, and if they hang, on what",
+	.summary = "Shows what running programs are doing now, and if they hang, why",
 	.text = "PID is a recorded process, DIR a folder with traces of running ones: of all ranks "
 		"of a "
 		"job, say, on a file system that all nodes share. Default: all of your recorded "

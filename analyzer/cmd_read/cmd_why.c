@@ -183,7 +183,7 @@ static bool find_subject(struct subject *subject, struct analysis *a, const char
 		*subject = (struct subject){.kind = SUBJECT_DEVICE, .device = (uint32_t)number};
 		if (has_device(a, (uint32_t)number))
 			return true;
-		warn("why: no call was made with GPU %lld current", (long long)number);
+		warn("why: no call was made while GPU %lld was current", (long long)number);
 		return false;
 	}
 	if ((number = number_after(word, "")) >= 0 ||

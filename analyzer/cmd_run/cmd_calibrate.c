@@ -215,10 +215,10 @@ const struct command command_calibrate = {
 	.name = "calibrate",
 	.arguments = "[options]",
 	.summary = "Measures what calls cost on this machine when nothing is in their way",
-	.text = "Takes some ten seconds, on GPUs that should have nothing else to do, and writes a "
-		"profile, with which `cudaspy report` tells a call's own work from its waits. "
-		"Loading code and building graphs are not measured: what they cost depends on the "
-		"code and the graph.\n",
+	.text = "Takes some ten seconds, on GPUs that should have nothing else to do, and "
+		"writes a profile, by which `cudaspy report` separates a call's own work from "
+		"its waits. Loading code and building graphs are not measured: what they cost "
+		"depends on the code and the graph.\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

@@ -14,7 +14,7 @@ static const char *what(struct arena *texts, const struct analysis *a, const str
 			    (unsigned long long)stall->threads, (unsigned long long)stall->devices,
 			    text_time(texts, (uint64_t)stall->waited_ns),
 			    text_count(texts, stall->calls, "call"),
-			    stall->measured ? "" : " (concluded from what happened at one time)",
+			    stall->measured ? "" : " (inferred from calls that overlap in time)",
 			    stall_mostly(texts, a, stall));
 }
 
@@ -25,8 +25,8 @@ static const char *processes(struct arena *texts, const struct stall *stall)
 	if (stall->help_ns[HELP_NOT] <= stall->waited_ns / 20)
 		return text;
 	return arena_printf(texts,
-			    "%s (but what is %s of these waits would then be one in the kernel "
-			    "module, which all processes share)",
+			    "%s (but %s of these waits would move into the kernel module, which "
+			    "all processes share)",
 			    text, text_time(texts, (uint64_t)stall->help_ns[HELP_NOT]));
 }
 
@@ -46,19 +46,19 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 const struct detector detector_cross_device_stall = {
 	.id = "cross-device-stall",
 	.title = "threads on different GPUs wait for each other's locks",
-	.sees = "Calls that waited for a lock inside CUDA while a thread that works on another GPU "
-		"held it: the GPUs have nothing to do with each other, but the calls of one "
+	.sees = "Calls that waited for a lock inside CUDA while a thread that works on another "
+		"GPU held it: the GPUs have nothing to do with each other, but the calls of one "
 		"process share locks. Allocating, pinning, managed memory, building graphs and "
-		"loading code hold them long; launches and copies then wait. Waits are followed to "
-		"the thread that was not itself waiting for a lock. Told from a hundredth of a "
-		"thread's time on, without what few calls waited that began before any work was "
-		"handed to a GPU. A note if most of it is the first use of kernels, which are "
-		"loaded once unless modules are loaded again and again, or a few threads that "
-		"prepare their work side by side, three calls of each at most and not all through "
-		"the run.",
-	.blind = "Locks that are not the C library's (a recording without probes, too): there such "
-		 "waits are concluded from calls that cover each other in time. Whether processes "
-		 "would meet in the kernel module instead, where they did not yet.",
+		"loading code hold them long; launches and copies then wait. Waits are followed "
+		"to the thread that was not itself waiting for a lock. Reported from 1 % of a "
+		"thread's time on; waits of a few calls that began before any work was "
+		"submitted to a GPU do not count. A note if most of it is the first use of "
+		"kernels, which are loaded once unless modules are loaded again and again, or a "
+		"few threads that prepare their work side by side, three calls of each at most "
+		"and not all through the run.",
+	.blind = "Locks that are not the C library's (a recording without probes, too): such "
+		 "waits are inferred from calls that overlap in time. Whether processes would "
+		 "meet in the kernel module instead, where they did not yet.",
 	.fix = "Take the call that holds the lock out of the threads' loops, or use a process for "
 	       "each GPU.",
 	.stalls = STALLS_ACROSS,

@@ -215,12 +215,12 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_held_lock = {
 	.id = "held-lock",
-	.title = "a lock of the program's own is held over CUDA calls, and others stand in line",
+	.title = "a thread holds a lock of the program's own during CUDA calls, and others wait "
+		 "for it",
 	.sees = "Waits between CUDA calls for a mutex of the program's own, from a tenth of a "
-		"thread's "
-		"working time and 10 ms on, as far as the thread that had it was inside CUDA calls "
-		"meanwhile. The place is the holder's call; what it did there, and where and for "
-		"how long others waited, is said.",
+		"thread's working time and 10 ms on, while the thread that had it was inside "
+		"CUDA calls. The place is the holder's call; the finding has what it did there, "
+		"and where and for how long others waited.",
 	.blind =
 		"Locks that do not name their holder (conditions, semaphores, Python's own locks), "
 		"and threads that make no CUDA calls.",

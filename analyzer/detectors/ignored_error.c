@@ -148,11 +148,10 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 const struct detector detector_ignored_error = {
 	.id = "ignored-error",
 	.title = "a call failed, and the program went on",
-	.sees = "Calls that returned an error (not cudaErrorNotReady), when the same thread then "
-		"went "
-		"on to allocate, copy, launch or synchronise. An error that makes the context "
-		"unusable is told once, where it showed first. That and launches, copies and "
-		"memsets that failed are problems, whatever they cost.",
+	.sees = "Calls that returned an error (not cudaErrorNotReady), when the same thread "
+		"then went on to allocate, copy, launch or synchronise. An error that makes the "
+		"context unusable is reported once, at the call that returned it first. That "
+		"and launches, copies and memsets that failed are problems, whatever they cost.",
 	.blind =
 		"Whether the program looked at the result: it may have handled the error and gone "
 		"on rightly. Errors that are mostly answers (out of memory for an allocation, peer "

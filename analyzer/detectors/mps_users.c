@@ -47,7 +47,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	finding->what =
 		arena_printf(texts,
 			     "%u process%s waited for %s in all, when CUDA started up, until "
-			     "the MPS server had done with another user's processes",
+			     "the MPS server had finished another user's processes",
 			     waiters, waiters == 1 ? "" : "es", text_time(texts, ns));
 }
 

@@ -144,11 +144,9 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	(void)a;
 	format_bytes(bytes, sizeof(bytes), site->bytes);
 	if (direction == SPY_DIR_D2H && site->bytes <= DETECTOR_FEW_BYTES * site->count)
-		finding->fix = "A few bytes that the host wants to know: keep them on the GPU, "
-			       "fetch them seldom "
-			       "or many at once; or copy to pinned memory (cudaMallocHost), record "
-			       "an event and "
-			       "look one step later.";
+		finding->fix = "Keep these few bytes on the GPU and fetch them less often, "
+			       "or many at once; or copy to pinned memory "
+			       "(cudaMallocHost), record an event and look one step later.";
 	if (direction == SPY_DIR_H2D && !site->tally)
 		finding->fix = fix_of_staged;
 	if (direction == SPY_DIR_H2H)
@@ -170,13 +168,11 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 const struct detector detector_pageable_copy = {
 	.id = "pageable-copy",
 	.title = "asynchronous copies block: the host memory is not pinned",
-	.sees = "Calls of cudaMemcpyAsync and its relatives (2D, 3D, array, symbol, batch, driver) "
-		"of "
-		"which one side is host memory that CUDA did not pin. From such memory the data "
-		"goes "
-		"through a staging buffer, and the call waits once about 2 MB are outstanding; to "
-		"such memory it returns only when its stream has come that far. Other threads' "
-		"copies wait with it.",
+	.sees = "Calls of cudaMemcpyAsync and its relatives (2D, 3D, array, symbol, batch, "
+		"driver) of which one side is host memory that CUDA did not pin. Data from such "
+		"memory goes through a staging buffer, and the call waits once about 2 MB are "
+		"outstanding; a copy to such memory returns only when its stream has reached "
+		"it. Other threads' copies wait with it.",
 	.blind = "Copies inside graphs. What the wait would have cost elsewhere: if the data is "
 		 "needed right away, the thread waits for it in any case. Where a wait for the "
 		 "stream follows, the gain has only what the thread did in between.",

@@ -59,9 +59,9 @@ const struct detector detector_read_back = {
 		 "done meanwhile: the time in the waits is not what the cure gains, which lies "
 		 "between nothing and that. Values that the host reads from memory which the GPU "
 		 "writes to.",
-	.fix = "Keep the value on the GPU and fetch it seldom, or many at once; or copy it to "
-	       "pinned memory, record an event and look one step later. In PyTorch: no .item(), "
-	       "print or if on a tensor in every step.",
+	.fix = "Keep the value on the GPU and fetch it less often, or many at once; or copy it "
+	       "to pinned memory, record an event and look one step later. In PyTorch: no "
+	       ".item(), print or if on a tensor in every step.",
 	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE) |
 		  DETECTOR_CONTRACT(COPY_SYNC),
 	.when_long = DETECTOR_CONTRACT(MEMSET_SYNC),

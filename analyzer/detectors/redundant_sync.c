@@ -74,11 +74,11 @@ const struct detector detector_redundant_sync = {
 		"relatives of "
 		"a device, stream or event for which everything handed over had been waited for "
 		"already.",
-	.blind = "Work that cudaspy cannot see (see `cudaspy info`). A call that waits now and "
-		 "then is told only for the times it had nothing to wait for. A call behind an "
-		 "asynchronous copy to pageable memory or from host to host, which has waited "
-		 "itself, is no case: with that cured it is needed; nor is one in a process with "
-		 "CUDA_LAUNCH_BLOCKING.",
+	.blind = "Work that cudaspy cannot see (see `cudaspy info`). Of a call that waits now "
+		 "and then, only the times without anything to wait for are reported. A call "
+		 "behind an asynchronous copy to pageable memory or from host to host, which "
+		 "has waited itself, is no case: with that cured it is needed; nor is one in a "
+		 "process with CUDA_LAUNCH_BLOCKING.",
 	.fix = "Leave the call out, or wait for the device or stream that works.",
 	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE),
 	.judge = judge,

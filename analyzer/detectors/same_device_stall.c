@@ -15,7 +15,7 @@ static const char *what(struct arena *texts, const struct analysis *a, const str
 		text_count(texts, stall->waiters, "thread"),
 		text_time(texts, (uint64_t)stall->waited_ns),
 		text_count(texts, stall->calls, "call"),
-		stall->measured ? "" : " (concluded from what happened at one time)",
+		stall->measured ? "" : " (inferred from calls that overlap in time)",
 		stall_mostly(texts, a, stall));
 }
 
@@ -38,19 +38,19 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 const struct detector detector_same_device_stall = {
 	.id = "same-device-stall",
 	.title = "threads on one GPU wait for each other's locks",
-	.sees = "Calls that waited for a lock inside CUDA while another thread that works on the "
-		"same GPU held it, though each may have streams of its own. Worst is a holder that "
-		"waits for the GPU: a copy of pageable memory, or cudaFree, behind a long kernel "
-		"stops the copies and launches of all others. Waits are followed to the thread "
-		"that was not itself waiting for a lock. Told from a hundredth of the threads' "
-		"time on, without what few calls waited that began before any work was handed to a "
-		"GPU. A note if most of it is the first use of kernels, which are loaded once "
-		"unless modules are loaded again and again, or a few threads that prepare their "
-		"work side by side, three calls of each at most and not all through the run.",
+	.sees = "Calls that waited for a lock inside CUDA while another thread that works on "
+		"the same GPU held it, though each may have streams of its own. Worst is a "
+		"holder that waits for the GPU: a copy of pageable memory, or cudaFree, behind "
+		"a long kernel stops the copies and launches of all others. Waits are followed "
+		"to the thread that was not itself waiting for a lock. Reported from 1 % of the "
+		"threads' time on; waits of a few calls that began before any work was "
+		"submitted to a GPU do not count. A note if most of it is the first use of "
+		"kernels, which are loaded once unless modules are loaded again and again, or a "
+		"few threads that prepare their work side by side, three calls of each at most "
+		"and not all through the run.",
 	.blind = "Threads that wait for each other on the GPU itself, which is busy with one's "
-		 "work. "
-		 "Locks that are not the C library's: there such waits are concluded from calls "
-		 "that cover each other in time.",
+		 "work. Locks that are not the C library's: such waits are inferred from calls "
+		 "that overlap in time.",
 	.fix = "Avoid the call that holds the lock, or let it find its work done.",
 	.stalls = STALLS_WITHIN,
 	.conclude = conclude,

@@ -139,13 +139,13 @@ const struct detector detector_staged_peer_copy = {
 		"microseconds. Access in either direction is enough.",
 	.blind = "How long the copies took, on the GPU: the cost is what the host spent in the "
 		 "calls. Whether the two can reach each other at all: cudaDeviceCanAccessPeer "
-		 "tells, and where they cannot, the copies stay as they are. On which GPU memory "
-		 "lies whose allocation was not recorded; of a pool's that is asked only for "
-		 "copies of 256 KiB and more. Which pool or mapping access was given to, and "
-		 "whether it was taken away again: after one such call copies between that GPU and "
-		 "memory of the same sort of the same other GPU are left alone; after "
-		 "cudaIpcOpenMemHandle, which enables peer access to a GPU that is not named, all "
-		 "those with the GPU that was current.",
+		 "returns that; where they cannot, the copies stay as they are. On which GPU "
+		 "memory lies whose allocation was not recorded; of a pool's that is asked only "
+		 "for copies of 256 KiB and more. Which pool or mapping access was given to, "
+		 "and whether it was taken away again: after one such call copies between that "
+		 "GPU and memory of the same sort of the same other GPU are left alone; after "
+		 "cudaIpcOpenMemHandle, which enables peer access to a GPU that is not named, "
+		 "all those with the GPU that was current.",
 	.fix = "Call cudaDeviceEnablePeerAccess once for each of the two GPUs, before the work, "
 	       "where cudaDeviceCanAccessPeer says that they can.",
 	.always = DETECTOR_CONTRACT(PEER) | DETECTOR_CONTRACT(SUBMIT) |

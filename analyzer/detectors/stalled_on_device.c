@@ -47,7 +47,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_stalled_on_device = {
 	.id = "stalled-on-device",
-	.title = "work that was submitted in time waits on the device, and the GPU stands still",
+	.title = "work that was submitted in time waits on the device, and the GPU is idle",
 	.sees = "GPUs that had nothing to do for a fifth of their work or more, and for 50 ms, the "
 		"longest gap aside, though the next operation had been submitted before: it waited "
 		"in its stream behind a function on the host (cudaLaunchHostFunc, "

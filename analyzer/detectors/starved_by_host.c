@@ -67,9 +67,10 @@ const struct detector detector_starved_by_host = {
 		"came too late. What "
 		"other findings have of the idle time does not count.",
 	.blind = "What the thread did on the CPU. Idle time that no wait for the GPU proves: a "
-		 "thread that submits ahead and is late shows none. Waits for requests and sleeps "
-		 "are no case by themselves, nor is data from a connection, which may be "
-		 "requests; a queue between threads may also be empty because nobody asks.",
+		 "thread that submits ahead and is late shows none. Waits for requests and "
+		 "sleeps are no case by themselves, nor is data from a connection, which may be "
+		 "requests; a queue between threads may also be empty because there are no "
+		 "requests.",
 	.fix = "Do that work in other threads while the GPU works, into memory of its own, and "
 	       "submit the next step before you wait for the last one; or do it on the GPU.",
 	.of_idle = true,

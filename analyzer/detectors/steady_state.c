@@ -360,9 +360,10 @@ static const char *keep_pool(const struct analysis *a, const struct site *site,
 	if (use.frees < use.allocations - use.allocations / KEPT_PART || dies_down(a, site))
 		return NULL;
 	if (use.giving_back_ns)
-		back = arena_printf(
-			texts, "; synchronisations, where it gives memory back, were there for %s",
-			text_time(texts, use.giving_back_ns));
+		back = arena_printf(texts,
+				    "; synchronisations, which return memory of the pool, were in "
+				    "the kernel module for %s",
+				    text_time(texts, use.giving_back_ns));
 	finding->fix = variants[POOL_GROWTH].fix;
 	gain_but_first(site, finding->origin.processes, &finding->cost);
 	finding->cost.own_ns += use.giving_back_ns;

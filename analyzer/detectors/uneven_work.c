@@ -22,7 +22,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 		finding->what = arena_printf(
 			texts,
 			"ranks wait for each other %s in collectives, %s of %s, now for one and "
-			"now for another: their GPUs' work takes different times",
+			"now for another, because the work of their GPUs takes different times",
 			text_time(texts, h.late_ns),
 			text_percent(texts, (double)h.late_ns, (double)h.job_ns),
 			text_time(texts, h.job_ns));

@@ -446,16 +446,18 @@ static bool profile_fits(const struct profile *p, const struct machine *machine,
 
 	*why = NULL;
 	if (!machine->n_drivers || !machine->n_gpus)
-		*why = xasprintf("%s: the %s: not used, for the traces do not say what they were "
-				 "made on",
+		*why = xasprintf("%s: the %s: not used, because the traces do not name their "
+				 "driver and GPU",
 				 p->path, described);
 	for (i = 0; i < machine->n_drivers && !*why; i++)
 		if (strcmp(machine->drivers[i], p->driver) != 0)
-			*why = xasprintf("%s: the %s: not used, for the traces are of driver %s",
+			*why = xasprintf("%s: the %s: not used, because the traces are of "
+					 "driver %s",
 					 p->path, described, machine->drivers[i]);
 	for (i = 0; i < machine->n_gpus && !*why; i++)
 		if (!profile_names(p->gpus, p->n_gpus, machine->gpus[i]))
-			*why = xasprintf("%s: the %s: not used, for the traces are of a GPU %s",
+			*why = xasprintf("%s: the %s: not used, because the traces are of a GPU "
+					 "%s",
 					 p->path, described, machine->gpus[i]);
 	free(described);
 	return !*why;

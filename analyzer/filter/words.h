@@ -38,12 +38,13 @@ struct filter_words {
 
 /* For the help of a verb with these options. */
 #define FILTER_HELP \
-	"Options that limit what is told, all of which must fit a call. LIST is separated by " \
-	"commas.\n  --thread    as the report names threads, or by number\n  --gpu       by the " \
-	"device that was current in the call\n  --rank      as a launcher or NCCL numbers " \
-	"them\n  --range     NAME or DOMAIN:NAME, with * and ?, and # for numbers, as the report " \
-	"shows it\n  --from, --to  TIME is since the recording's start (with a unit: s, ms, us, " \
-	"ns, min), a part of it in percent, or phase: the begin or the end of the working phase\n"
+	"Options that limit the report: a call counts if it matches all of them. LIST is " \
+	"separated by commas.\n  --thread    as the report names threads, or by number\n  --gpu " \
+	"      by the device that was current in the call\n  --rank      as a launcher or NCCL " \
+	"numbers them\n  --range     NAME or DOMAIN:NAME, with * and ?, and # for numbers, as " \
+	"the report shows it\n  --from, --to  TIME is since the recording's start (with a unit: " \
+	"s, ms, us, ns, min), a part of it in percent, or phase: the begin or the end of the " \
+	"working phase\n"
 
 /* The option's name, without dashes. */
 const char *filter_option(enum filter_kind kind);

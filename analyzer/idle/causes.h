@@ -69,7 +69,7 @@
 	      "The rank's operation had been submitted in time, or its thread waited for its own GPU before: the GPU was late " \
 	      "with the work before it. It has more to do than the others', or is slower: clocks, power, another tenant.") \
 	CAUSE(NOTHING_TO_DO, "nothing-to-do", "waiting for requests", \
-	      "The thread waited for a connection or an event: nobody had asked for anything. No problem by itself.") \
+	      "The thread waited for a connection or an event: no request had come. No problem by itself.") \
 	CAUSE(UNEXPLAINED, "unexplained", "unexplained", \
 	      "What the thread did is not known: it was blocked, but not where a probe saw it.")
 /* clang-format on */

@@ -68,7 +68,7 @@ struct differ_row {
 /* clang-format off */
 static const struct column differ_columns[] = {
 	COLUMN(struct differ_row, change, "", UNIT_TEXT),
-	COLUMN(struct differ_row, what, "who", UNIT_TEXT),
+	COLUMN(struct differ_row, what, "rank, host or GPU", UNIT_TEXT),
 	COLUMN_JSON(struct differ_row, about, UNIT_TEXT),
 	COLUMN_JSON(struct differ_row, cause, UNIT_TEXT),
 	COLUMN_JSON(struct differ_row, before_ppm, UNIT_COUNT),
@@ -83,7 +83,7 @@ static const struct table_kind differ_kind = {
 	.n_columns = ARRAY_SIZE(differ_columns),
 	.row_bytes = sizeof(struct differ_row),
 	.text_rows = 20,
-	.when_empty = "nobody, in both jobs",
+	.when_empty = "none, in both jobs",
 };
 
 static const char *who_of(const struct job *job, const struct job_finding *f)

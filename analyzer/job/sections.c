@@ -176,7 +176,8 @@ static const char *found_words(struct arena *texts, const struct job *job,
 			"%s of the program; with one rank there is no other to compare it with",
 			sites);
 	if (!job->n_findings)
-		return arena_printf(texts, "nobody differs from the rest; %s of the program",
+		return arena_printf(texts,
+				    "no rank, host or GPU differs from the rest; %s of the program",
 				    sites);
 	return arena_printf(texts, "%s from the rest: %s; %s of the program",
 			    text_count(texts, job->n_findings, "difference"), job->findings[0].what,
@@ -278,7 +279,7 @@ static const struct {
 
 static const struct table_kind loss_kind = {
 	.key = "losses",
-	.title = "LOSSES: the rest of this report does not know of",
+	.title = "LOSSES: missing from the rest of this report",
 	.missing = true,
 	.columns = loss_columns,
 	.n_columns = ARRAY_SIZE(loss_columns),

@@ -59,7 +59,7 @@ static const char *words_of(struct arena *texts, const struct job_tenant *t)
 	if (t->turn_ns)
 		words = arena_printf(texts,
 				     "%s%sin cuInit it waited for %s, until the MPS server had "
-				     "done with user %llu's processes",
+				     "finished the processes of user %llu",
 				     words, *words ? "; " : "", text_time(texts, t->turn_ns),
 				     (unsigned long long)t->server_user);
 	return words;

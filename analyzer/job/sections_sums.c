@@ -236,7 +236,7 @@ static const struct column wait_columns[] = {
 	COLUMN(struct wait_row, waits, "waits", UNIT_COUNT),
 	COLUMN(struct wait_row, ranks, "ranks", UNIT_COUNT),
 	COLUMN(struct wait_row, most_rank, "most in", UNIT_TEXT),
-	COLUMN_TEXT(struct wait_row, words, "who for whom"),
+	COLUMN_TEXT(struct wait_row, words, "waiter, holder, cause"),
 	COLUMN_JSON(struct wait_row, waiter, UNIT_TEXT),
 	COLUMN_JSON(struct wait_row, waiter_function, UNIT_TEXT),
 	COLUMN_JSON(struct wait_row, holder, UNIT_TEXT),

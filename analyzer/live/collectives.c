@@ -277,8 +277,8 @@ static const char *python_line(const struct live_words *w, const struct live_thr
 static const char *front_text(const struct live_words *w, const struct live_rank *rank)
 {
 	return arena_printf(w->texts,
-			    "in the stream of rank %u it stands behind %s, which no call has seen "
-			    "end",
+			    "in the stream of rank %u it is queued behind %s, of which no call "
+			    "has seen the end",
 			    rank->comm->rank, live_piece_text(w, rank->process, rank->front));
 }
 
@@ -408,7 +408,7 @@ static const char *say_open(const struct live_words *w, const struct group *g)
 		w->texts, "%s has been open for %s: %s in it, and it does not end%s.", operation,
 		live_time(w, g->first_ns), list_ranks(w, g, is_at, "is", "are"),
 		!all || g->n_at[RANK_PAST] ? ""
-					   : ", though all are: what moves the data stands still");
+					   : ", although all ranks are in it: it moves no data");
 }
 
 static void say(const struct live_words *w, const struct group *g, struct verdicts *v)

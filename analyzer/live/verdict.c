@@ -237,7 +237,7 @@ static void find_roots(struct verdicts *v, const struct live_words *w, uint64_t 
 				arena_printf(w->texts, "%s%s.", live_chain_text(w, behind), also));
 		} else if (t->in_call && t->doing != LIVE_GOES_ON && lasts(t->call_ns, after_ns)) {
 			if (t->doing == LIVE_LOCK)
-				also = ", and who holds it is not known";
+				also = ", whose holder is unknown";
 			verdict_add(v, VERDICT_WAIT, t->call_ns,
 				    arena_printf(w->texts, "%s %s%s.", live_thread_name(w, t),
 						 live_doing_text(w, t), also));
@@ -266,9 +266,9 @@ static void say_dormant(struct verdicts *v, const struct live_words *w)
 	verdict_add(
 		v, VERDICT_DORMANT, live_recording_ns(first),
 		arena_printf(w->texts,
-			     "what the threads of %s%s do cannot be known: recording is %s. The "
-			     "next window opens with %s; it takes a CUDA call of the program, and "
-			     "a program that hangs makes none.",
+			     "what the threads of %s%s do cannot be known, because recording is "
+			     "%s. The next window opens with %s; it takes a CUDA call of the "
+			     "program, and a program that hangs makes none.",
 			     text_process(w->texts, first->trace),
 			     n > 1 ? arena_printf(w->texts, " and of %s",
 						  text_count(w->texts, n - 1, "other process"))

@@ -113,7 +113,7 @@ const char *live_state_text(const struct live_words *w, const struct live_thread
 	case 'S':
 		return arena_printf(w->texts, "asleep%s", in);
 	case 'D':
-		return arena_printf(w->texts, "in the kernel and not to be woken%s", in);
+		return arena_printf(w->texts, "in an uninterruptible wait in the kernel%s", in);
 	case 'T':
 	case 't':
 		return "stopped";

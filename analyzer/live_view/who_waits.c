@@ -30,14 +30,14 @@ struct chain_row {
 /* clang-format off */
 static const struct column chain_columns[] = {
 	COLUMN(struct chain_row, waited_ns, "for", UNIT_NS_IF_KNOWN),
-	COLUMN(struct chain_row, chain, "the thread, what it waits for, who holds that, and so on", UNIT_TEXT),
+	COLUMN(struct chain_row, chain, "the thread, what it waits for, the holder of that, and so on", UNIT_TEXT),
 	COLUMN_JSON(struct chain_row, threads, UNIT_COUNT),
 };
 /* clang-format on */
 
 static const struct table_kind chain_kind = {
 	.key = "chains",
-	.title = "WHO WAITS FOR WHOM, down to the one that everybody waits for",
+	.title = "WAIT CHAINS, from each waiter to the thread that the others wait for",
 	.columns = chain_columns,
 	.n_columns = ARRAY_SIZE(chain_columns),
 	.row_bytes = sizeof(struct chain_row),

@@ -203,7 +203,7 @@ static int put_in_place(struct writer *w, const char *dir, const struct stat *wa
 	int err;
 
 	if (stat(dir, &st) || st.st_dev != was->st_dev || st.st_ino != was->st_ino) {
-		warn("%s: is no more what it was: somebody else packs or moves it", dir);
+		warn("%s: has changed: another process packs or moves it", dir);
 		return -ESTALE;
 	}
 	outfile_unfinished(NULL); /* from here on that name may be the directory's */

@@ -69,7 +69,7 @@ function gpuPieces(gpu) {
 	const rest = sorted.slice(MOST_CAUSES).reduce((sum, {ns}) => sum + ns, 0);
 	return {whole, pieces: [{ink: 'work', ns: gpu.busy_ns, text: exact ? 'worked' : 'certainly worked'}, ...sorted.slice(0, MOST_CAUSES),
 		{ink: 'unknown', ns: rest, text: 'idle: other causes'},
-		{ink: 'nothing', ns: Math.max(0, whole - gpu.busy_ns - gpu.idle_ns), text: exact ? 'not known' : 'worked or idle: the calls do not tell'}].filter(({ns}) => ns > 0)};
+		{ink: 'nothing', ns: Math.max(0, whole - gpu.busy_ns - gpu.idle_ns), text: exact ? 'not known' : 'worked or idle: unknown'}].filter(({ns}) => ns > 0)};
 }
 
 function pieceLegend({ink, ns, text}, whole) {

@@ -183,5 +183,5 @@ bool join_expect(struct parts *p)
 		join_calls_of_class(sum, class);
 	}
 	births_release(&order);
-	return same || parts_refuse(p, "calls of a kind whose cost is told from others of the set");
+	return same || parts_refuse(p, "calls of a kind whose cost comes from others of the set");
 }

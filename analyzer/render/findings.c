@@ -15,8 +15,8 @@ static void time_at(const struct table *t, size_t row, const char *key, char *te
 	format_ns(text, TIME, table_number_at(t, row, key));
 }
 
-/* " GPUs were idle for it for 1.234 ms."; nothing, if that is nothing to speak of, or unknown. */
-static void idle_words(const struct table *t, size_t row, char words[2 * TIME])
+/* " Because of it GPUs were idle for 1.234 ms."; nothing, if that is nothing to speak of, or unknown. */
+static void idle_words(const struct table *t, size_t row, char words[3 * TIME])
 {
 	uint64_t ns = table_number_at(t, row, "idle_gpu_ns");
 	char idle[TIME];
@@ -25,7 +25,7 @@ static void idle_words(const struct table *t, size_t row, char words[2 * TIME])
 	if (ns == UNKNOWN_NS || ns < REPORT_IDLE_LEAST_NS)
 		return;
 	format_ns(idle, TIME, ns);
-	snprintf(words, 2 * TIME, " GPUs were idle for it for %s.", idle);
+	snprintf(words, 3 * TIME, " Because of it GPUs were idle for %s.", idle);
 }
 
 char *render_finding_message(const struct table *t, size_t row)
@@ -35,11 +35,11 @@ char *render_finding_message(const struct table *t, size_t row)
 	const char *share = table_text_at(t, row, "share") ?: "";
 	const char *recurs = table_text_at(t, row, "recurs");
 	const char *comma = recurs ? ", " : "";
-	char cost[TIME], own[TIME], others[TIME], idle[2 * TIME];
+	char cost[TIME], own[TIME], others[TIME], idle[3 * TIME];
 	uint64_t cost_ns = table_number_at(t, row, "cost_ns");
 
 	if (known && !strcmp(known, "no"))
-		return xasprintf("%s. What that cost, the trace does not tell.", what);
+		return xasprintf("%s. Its cost is unknown.", what);
 	time_at(t, row, "cost_ns", cost);
 	time_at(t, row, "own_ns", own);
 	time_at(t, row, "others_ns", others);
@@ -47,8 +47,8 @@ char *render_finding_message(const struct table *t, size_t row)
 	if (!report_tells_others(table_number_at(t, row, "others_ns"), cost_ns))
 		return xasprintf("%s. It cost %s: %s%s%s.%s", what, cost, share, comma,
 				 recurs ?: "", idle);
-	return xasprintf("%s. It cost its threads %s and others, which waited for it, %s: "
-			 "%s%s%s.%s",
+	return xasprintf("%s. It cost its threads %s, and %s of other threads that waited for "
+			 "it: %s%s%s.%s",
 			 what, own, others, share, comma, recurs ?: "", idle);
 }
 

@@ -346,12 +346,11 @@ static const struct column memory_columns[] = {
 
 static const struct table_kind memory_kind = {
 	.key = "recorder_memory",
-	.title = "RECORDER: names and texts it remembers, and what was left out of them at their "
-		 "bounds",
+	.title = "RECORDER: names and texts that it keeps, and what was left out at their bounds",
 	.columns = memory_columns,
 	.n_columns = ARRAY_SIZE(memory_columns),
 	.row_bytes = sizeof(struct memory_row),
-	.when_empty = "no board tells",
+	.when_empty = "unknown: there is no board",
 };
 
 static void add_memory(struct report *report, const struct analysis *a)

@@ -355,7 +355,8 @@ static const struct column non_cuda_columns[] = {
 static const struct table_kind non_cuda_kind = {
 	.key = "strangers",
 	.detail = true,
-	.title = "THREADS WITHOUT CALLS that held locks: the driver's own, or some we cannot see",
+	.title = "THREADS WITHOUT CALLS that held locks: the driver's own, or threads that cudaspy "
+		 "cannot see",
 	.columns = non_cuda_columns,
 	.n_columns = ARRAY_SIZE(non_cuda_columns),
 	.row_bytes = sizeof(struct non_cuda_row),
@@ -521,8 +522,8 @@ static const char *only_text(struct arena *texts, const struct analysis *a, uint
 {
 	if (!a->stats.counted[fn])
 		return arena_printf(texts,
-				    "%s, only inside other calls, which are what waited: report "
-				    "--verbose --nested has both",
+				    "%s, only inside other calls, which contain its waits: "
+				    "report --verbose --nested has both",
 				    text_count(texts, a->stats.nested[fn].count, "time"));
 	if (a->set->functions.all[fn].contract == SPY_CONTRACT_HOST)
 		return arena_printf(texts,
@@ -531,8 +532,8 @@ static const char *only_text(struct arena *texts, const struct analysis *a, uint
 				    text_count(texts, a->stats.counted[fn], "time"));
 	return arena_printf(
 		texts,
-		"%s, and only counted: inside other calls, which are what waited, or because "
-		"CUDASPY_COUNT wanted it (CUDASPY_TRACE=%s records each)",
+		"%s, and only counted: inside other calls, which contain its waits, or because "
+		"CUDASPY_COUNT names it (CUDASPY_TRACE=%s records each)",
 		text_count(texts, a->stats.counted[fn], "time"), a->set->functions.all[fn].name);
 }
 

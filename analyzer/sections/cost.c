@@ -48,15 +48,14 @@ static const char *why_unknown(struct arena *texts, const struct cost_estimate *
 	case COST_FEW_CALLS:
 		return "too few calls in most of the time";
 	case COST_FEW_BLOCKS:
-		return arena_printf(texts,
-				    "only %zu comparisons, which is too short a time to tell",
+		return arena_printf(texts, "only %zu comparisons, because the run was too short",
 				    e->compared);
 	case COST_VARIES:
 		return arena_printf(
 			texts,
-			"the program's own pace varies too much: %s to %s %% is all that "
-			"%zu comparisons tell",
-			percent(texts, e->low, width), percent(texts, e->high, width), e->compared);
+			"the program's own pace varies too much: %zu comparisons give an "
+			"interval of %s to %s %%",
+			e->compared, percent(texts, e->low, width), percent(texts, e->high, width));
 	default:
 		return NULL;
 	}
@@ -156,8 +155,8 @@ static const char *kept(struct arena *texts, const struct analysis *a)
 		text_percent(texts, lean, all), text_percent(texts, counted, all),
 		percent(texts, cost, 0.004),
 		cost > OVER_LIMIT * wanted
-			? ": more than that, for the run was too short to make up "
-			  "for measuring at its begin"
+			? ", which is more, because the run was too short to make up for "
+			  "measuring at its begin"
 			: "");
 }
 
@@ -223,9 +222,9 @@ const char *report_cost_text(struct arena *texts, const struct analysis *a)
 	if (e.verdict == COST_NOTHING)
 		return limit ?: why;
 	if (why)
-		text = arena_printf(
-			texts, "it is not to be told what recording %s this program: %s%s",
-			limit ? "with everything costs" : "cost", why, changed_most(texts, a, &e));
+		text = arena_printf(texts, "what recording %s this program is unknown: %s%s",
+				    limit ? "with everything costs" : "cost", why,
+				    changed_most(texts, a, &e));
 	else
 		text = arena_printf(texts, "recording %s this program %s%s",
 				    limit ? "with everything costs" : "cost", interval(texts, &e),

@@ -34,7 +34,7 @@ static const struct column class_columns[] = {
 static const struct table_kind class_kind = {
 	.key = "expectations",
 	.detail = true,
-	.title = "EXPECTED: what calls cost when nothing is in their way, by total host time",
+	.title = "EXPECTED: what unobstructed calls cost, by total host time",
 	.columns = class_columns,
 	.n_columns = ARRAY_SIZE(class_columns),
 	.row_bytes = sizeof(struct class_row),
@@ -157,7 +157,7 @@ static const struct column kind_columns[] = {
 
 static const struct table_kind kind_kind = {
 	.key = "costs",
-	.title = "CALLS with nothing in their way, medians",
+	.title = "UNOBSTRUCTED CALLS, medians",
 	.columns = kind_columns,
 	.n_columns = ARRAY_SIZE(kind_columns),
 	.row_bytes = sizeof(struct kind_row),

@@ -22,9 +22,8 @@ static const struct column file_columns[] = {
 
 static const struct table_kind file_kind = {
 	.key = "files",
-	.title = "FILES that are not those that ran, or cannot be read: places in them are without "
-		 "lines, "
-		 "or functions",
+	.title = "FILES that differ from those that ran, or cannot be read: places in them have "
+		 "no lines or no functions",
 	.columns = file_columns,
 	.n_columns = ARRAY_SIZE(file_columns),
 	.row_bytes = sizeof(struct file_row),

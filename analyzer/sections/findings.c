@@ -189,11 +189,12 @@ static const char *cost_text(struct arena *texts, const struct analysis *a, cons
 	const char *recurs = recurs_text(texts, a, f);
 
 	if (cost->unknown)
-		return arena_printf(texts, "%s; what that cost, the trace does not tell", f->what);
+		return arena_printf(texts, "%s; its cost is unknown", f->what);
 	if (!report_tells_others(cost->others_ns, cost_ns(cost)))
 		return arena_printf(texts, "%s; %s%s%s", f->what, share, recurs, alike);
 	return arena_printf(
-		texts, "%s; it cost its threads %s and others, which waited for it, %s: %s%s%s",
+		texts,
+		"%s; it cost its threads %s, and %s of other threads that waited for it: %s%s%s",
 		f->what, text_time(texts, cost->own_ns), text_time(texts, cost->others_ns), share,
 		recurs, alike);
 }

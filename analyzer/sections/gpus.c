@@ -53,8 +53,8 @@ static const struct column gpu_columns[] = {
 
 static const struct table_kind gpus_kind = {
 	.key = "gpus",
-	.title = "GPUS: how long each had nothing to do while its program worked, and what the "
-		 "thread did that submitted the next work (indented: in shares of that time)",
+	.title = "GPUS: idle time of each GPU while its program worked, and what the thread "
+		 "that submitted the next work did meanwhile (indented: in shares of that time)",
 	.columns = gpu_columns,
 	.n_columns = ARRAY_SIZE(gpu_columns),
 	.row_bytes = sizeof(struct gpu_row),
@@ -192,6 +192,14 @@ static const char *exact_words(const struct idle_writer *w, const struct gpu_row
 			    text_time(w->texts, row->known_ns), *causes ? ": " : "", causes);
 }
 
+/* A lower bound: a share, or where that is too small to be written as one, the time. */
+static const char *at_least(const struct idle_writer *w, uint64_t ns, uint64_t work_ns)
+{
+	if (ns < work_ns / 1000)
+		return text_time(w->texts, ns);
+	return text_percent(w->texts, (double)ns, (double)work_ns);
+}
+
 /* The same in bounds: only what there is to say. */
 static const char *bounds_words(const struct idle_writer *w, const struct gpu_row *row)
 {
@@ -200,21 +208,18 @@ static const char *bounds_words(const struct idle_writer *w, const struct gpu_ro
 	const char *words = "";
 
 	if (row->busy_ns)
-		words = arena_printf(
-			w->texts, "worked %s or more%s",
-			text_percent(w->texts, (double)row->busy_ns, (double)row->work_ns),
-			row->idle_ns ? ", " : "");
+		words = arena_printf(w->texts, "worked %s or more%s",
+				     at_least(w, row->busy_ns, row->work_ns),
+				     row->idle_ns ? ", " : "");
 	if (row->idle_ns)
-		words = arena_printf(
-			w->texts, "%sidle %s or more", words,
-			text_percent(w->texts, (double)row->idle_ns, (double)row->work_ns));
+		words = arena_printf(w->texts, "%sidle %s or more", words,
+				     at_least(w, row->idle_ns, row->work_ns));
 	words = arena_printf(w->texts, "%s%s%s of work%s%s", words, *words ? " of " : "",
 			     text_time(w->texts, row->work_ns), *causes ? ": " : "", causes);
 	if (unknown_ns * 100 < row->work_ns * UNKNOWN_PERCENT || row->times)
 		return words;
 	return arena_printf(w->texts,
-			    "%s; the calls do not tell the rest: cudaspy run --gpu measures it",
-			    words);
+			    "%s; the rest is unknown without GPU times (cudaspy run --gpu)", words);
 }
 
 /* "train.123"; "rank 3", "rank 3, node7" where it has one. */

@@ -171,7 +171,7 @@ static uint64_t count_boards(const struct analysis *a, size_t field)
 
 #define LEFT_OPEN_NAMED 3
 
-/* "left out, for the library did not end them: 2 of NCCL: ncclCommInitRankConfig". NULL: there are none. */
+/* "left out, because the library did not end them: 2 of NCCL: ncclCommInitRankConfig". NULL: there are none. */
 static const char *left_open_text(struct arena *texts, const struct analysis *a)
 {
 	const struct ranges *ranges = &a->accounts.ranges;
@@ -183,7 +183,7 @@ static const char *left_open_text(struct arena *texts, const struct analysis *a)
 			continue;
 		text = arena_printf(texts, "%s%" PRIu64 " of %s",
 				    text ? arena_printf(texts, "%s, ", text)
-					 : "left out, for the library did not end them: ",
+					 : "left out, because the library did not end them: ",
 				    ranges->sums[i].left_open,
 				    full_name(texts, a->model.range_names.all[i]));
 	}

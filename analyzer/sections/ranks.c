@@ -171,7 +171,7 @@ static const struct column group_columns[] = {
 
 static const struct table_kind ranks_kind = {
 	.key = "ranks",
-	.title = "RANKS: who waited for whom in collective operations, and why",
+	.title = "RANKS: waits of ranks for each other in collective operations, and their causes",
 	.columns = rank_columns,
 	.n_columns = ARRAY_SIZE(rank_columns),
 	.row_bytes = sizeof(struct rank_row),
@@ -417,8 +417,8 @@ static const char *intro(const struct idle_writer *w)
 	if (ranks->any && ranks->by_host_times)
 		words = arena_printf(
 			w->texts,
-			"%sTimes are those at which hosts saw operations begin: this NCCL "
-			"tells no times of GPUs. ",
+			"%sTimes are those at which hosts saw operations begin: this NCCL has "
+			"no times of GPUs. ",
 			words);
 	else if (ranks->any && ranks->align_operations)
 		words = arena_printf(w->texts, "%sClocks of GPUs were aligned by %s, to %s. ",

@@ -30,7 +30,7 @@ static const struct column loss_columns[] = {
 
 static const struct table_kind loss_kind = {
 	.key = "losses",
-	.title = "LOSSES: the rest of this report does not know of",
+	.title = "LOSSES: missing from the rest of this report",
 	.missing = true,
 	.columns = loss_columns,
 	.n_columns = ARRAY_SIZE(loss_columns),

@@ -264,8 +264,8 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 			text_percent(&report->arena, (double)row->cross_device_ns,
 				     (double)row->lock_waited_ns));
 	if (!row->probes)
-		row->holders = "recorded without probes: waits for locks are concluded from what "
-			       "happened at the same time";
+		row->holders = "recorded without probes: waits for locks are inferred from "
+			       "calls that overlap in time";
 	else if (row->lock_waited_ns)
 		row->holders =
 			report_text(report, "measured; known for %s of the time waited",

@@ -104,15 +104,13 @@ static const char *loss_sentence(struct arena *texts, const struct analysis *a,
 		[BUCKET_MPS] = "waited for another user's MPS server to end",
 		[BUCKET_NOT_RUNNING] =
 			"was ready to run and got no CPU: the host is oversubscribed",
-		[BUCKET_UNEXPLAINED] = "took longer than such calls do, and no probe saw why",
+		[BUCKET_UNEXPLAINED] = "took longer than such calls do, for an unknown reason",
 	};
 	enum bucket bucket = main_bucket(v);
 
 	if (bucket == BUCKET_UNEXPLAINED && v->slept_ns > v->lost_ns / 2 &&
 	    (v->slept_kind == SPY_WAIT_SLEEP || v->slept_kind == SPY_WAIT_YIELD))
-		return arena_printf(texts,
-				    "%s looked for something again and again and slept in "
-				    "between, for %s, reason unknown",
+		return arena_printf(texts, "%s polled and slept in between, for %s, reason unknown",
 				    text_thread(texts, v->thread, v->device),
 				    text_time(texts, v->slept_ns));
 	if (bucket == BUCKET_UNEXPLAINED && v->slept_ns > v->lost_ns / 2)
@@ -184,8 +182,8 @@ static const char *inferred_sentence(struct arena *texts, const struct analysis 
 {
 	return arena_printf(
 		texts,
-		"%s took longer than such calls do, for %s, while %s was%s (inferred: no "
-		"probe saw why)%s",
+		"%s took longer than such calls do, for %s, while %s was%s (inferred, without a "
+		"probe)%s",
 		text_thread(texts, v->thread, v->device),
 		text_time(texts, v->bucket_ns[BUCKET_UNEXPLAINED]),
 		text_thread(texts, v->holder, v->holder_device),

@@ -222,8 +222,8 @@ static enum spy_session_state begin_alone(void)
 		spy_slots_disable();
 	atomic_store(&spy_session->state, error ? SPY_SESSION_FAILED : SPY_SESSION_ACTIVE);
 	if (error)
-		spy_message("cannot write a trace to %s: %s; the program runs on unrecorded "
-			    "(CUDASPY_OUT=DIR: where else)",
+		spy_message("cannot write a trace to %s: %s; the program goes on without being "
+			    "recorded (CUDASPY_OUT=DIR chooses another place)",
 			    spy_session->directory, spy_message_reason(error));
 	else
 		write_first_records();
@@ -325,8 +325,8 @@ static void complete_trace(void)
 		spy_thread_flush_counts(spy_self);
 	if (spy_lock_given_up)
 		spy_note(SPY_NOTE_OTHER,
-			 "a lock of cudaspy's was not to be had %llu times: what was to "
-			 "be kept about memory, streams or kernels then is not known",
+			 "cudaspy could not take a lock of its own %llu times; what it should "
+			 "have recorded about memory, streams or kernels then is unknown",
 			 (unsigned long long)spy_lock_given_up);
 	spy_metadata_write(spy_session, spy_session->part);
 }

@@ -68,7 +68,7 @@ expect "slow synchronisations" "$(jq '[.classes[] | select(.function | test("Syn
 
 # One device only; a table for people.
 calibrate 0 -d 1 -o one.json
-says cal.out "^CALLS with nothing in their way"
+says cal.out "^UNOBSTRUCTED CALLS"
 expect "one device's samples" "$(jq '[.classes[] | select(.function == "cudaStreamCreateWithFlags")] | length' \
 	one.json)" 1
 
@@ -83,11 +83,11 @@ CUDASPY_OUT=$out CUDASPY_QUIET=1 CUDASPY_LIB=$shim "$sim" "$tool" run --no-repor
 # Of another driver, or another GPU: not used, and said; the report is there all the same.
 jq '.driver = "12040"' "$profile" >driver.json
 "$tool" report --profile=driver.json "$out" >report.out 2>report.err || fail "report with another driver's"
-says report.err 'driver.json: the profile of .*, driver 12040: not used, for the traces are of driver 13000'
+says report.err 'driver.json: the profile of .*, driver 12040: not used, because the traces are of driver 13000'
 says report.out "^CUDASPY REPORT"
 jq '.gpus = ["NVIDIA H200"]' "$profile" >gpu.json
 CUDASPY_PROFILE=gpu.json "$tool" report "$out" >report.out 2>report.err || fail "report with another GPU's"
-says report.err 'gpu.json: the profile of NVIDIA H200.*not used, for the traces are of a GPU '
+says report.err 'gpu.json: the profile of NVIDIA H200.*not used, because the traces are of a GPU '
 
 # Damaged, missing.
 head -c 3000 "$profile" >cut.json

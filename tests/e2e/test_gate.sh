@@ -349,7 +349,7 @@ not_named() {
 		all(.line == 0 and .caller == null and (.where | test("^cuda[A-Za-z0-9]* in ran[+]0x[0-9a-f]+$")))'
 	grep -q 'functions and lines' err && fail "$1: said without need: $(cat err)"
 	gate 0 named
-	says said "FILES that are not those that ran"
+	says said "FILES that differ from those that ran"
 	says said "$app $2"
 	"$tool" info named >said || fail "info: $?"
 	says said "$app $2"

@@ -198,7 +198,7 @@ expect "stop" "$("$tool" stop "$out" | sed 's/.*: //')" dormant
 said() { tr -s '\n ' ' ' <live | grep -q "$1" || fail "$2: $(cat live)"; }
 "$tool" snapshot "$out" >live
 expect "snapshot of a dormant program: status" $? 2
-said 'cannot be known: recording is dormant for [0-9.]* [a-z]*, 1 window so far\. The next window opens with `cudaspy start' "snapshot"
+said 'cannot be known, because recording is dormant for [0-9.]* [a-z]*, 1 window so far\. The next window opens with `cudaspy start' "snapshot"
 "$tool" snapshot --json "$out" >live.json
 expect "snapshot: verdict" "$(jq -r '[.verdicts[].kind] | join(",")' live.json)" dormant
 pid=$(jq '.processes[0].pid' live.json)
@@ -208,7 +208,7 @@ said "the next window opens with \`cudaspy start $pid\`" "ps says nothing of wha
 "$tool" ps --json | jq -c ".processes[] | select(.pid == $pid) | [.recording, .windows, .opens, .recording_ns > 0]" >live
 expect "ps" "$(cat live)" "[\"dormant\",1,\"\`cudaspy start $pid\`\",true]"
 "$tool" top --once "$out" >live || fail "top: status $?"
-said "cannot be known: recording is dormant" "top"
+said "cannot be known, because recording is dormant" "top"
 "$tool" top --once --prom=metrics "$out" >/dev/null || fail "top --prom: status $?"
 python3 "$here/checks/check_prom.py" metrics >metrics.read || fail "metrics"
 expect "metrics" "$(awk -F '\t' '$1 ~ /dormant|windows_total/ {print $1, $NF}' metrics.read | paste -sd' ')" "cudaspy_dormant 1 cudaspy_windows_total 1"

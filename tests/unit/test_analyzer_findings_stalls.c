@@ -335,7 +335,7 @@ static bool tells(const char *format, const char *log, const char *words)
 static void test_others_part(void **state)
 {
 	static const char *const formats[] = {"text", "junit"};
-	static const char words[] = "and others, which waited for it,";
+	static const char words[] = "of other threads that waited for it";
 	static struct log log;
 	json_t *root;
 	size_t i;

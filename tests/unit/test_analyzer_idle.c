@@ -156,6 +156,22 @@ static uint64_t proven(struct story *s, const char *call_of_wait, const char *ac
 	return ns_of(gpu(s, 0), "busy_ns");
 }
 
+static void hurries(struct story *s)
+{
+	s->ns += 100;
+}
+
+/* A bound that is too small for a share is said as a time. */
+static void test_small_bound(void **state)
+{
+	struct story *s = *state;
+
+	tell(s, hurries, "probes=1");
+	assert_int_equal(ns_of(gpu(s, 0), "idle_ns"), STEPS * 100);
+	assert_true(is_said(s, "idle 2.000 us or more of "));
+	assert_false(is_said(s, "under 0.1 % or more"));
+}
+
 /* What a thread waits for a GPU, that one works: but for a tenth of a millisecond, and for what it had no CPU. */
 static void test_worked(void **state)
 {
@@ -602,7 +618,7 @@ static void test_price(void **state)
 	for (unsigned int i = 0; i < ARRAY_SIZE(formats); i++) {
 		char *text = rendered(s, formats[i]);
 
-		assert_non_null(strstr(text, " GPUs were idle for it for "));
+		assert_non_null(strstr(text, " Because of it GPUs were idle for "));
 		free(text);
 	}
 	/* Calls that are not seen may have handed work over: nothing is certain. */
@@ -803,6 +819,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_causes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_small_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_worked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_on_a_cpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_scheduled, setup, teardown),

@@ -549,7 +549,7 @@ static void tell_story(const char *story)
 	}
 }
 
-#define FRONT "in the stream of rank 1 it stands behind kernel never_ends, launched"
+#define FRONT "in the stream of rank 1 it is queued behind kernel never_ends, launched"
 
 /* clang-format off */
 static const struct story_case {
@@ -563,9 +563,9 @@ static const struct story_case {
 	{{"7", "K7", "7"}, FRONT, "stream of rank 0", VERDICT_COLLECTIVE},
 	{{"7", "KL7", "7"}, FRONT, NULL, VERDICT_COLLECTIVE},
 	{{"7", "ke7", "7"}, FRONT, NULL, VERDICT_COLLECTIVE},
-	{{"7", "keS7", "7"}, "though all are: what moves the data stands still", "behind kernel", VERDICT_COLLECTIVE},
-	{{"7", "KS7", "7"}, "though all are: what moves the data stands still", "behind kernel", VERDICT_COLLECTIVE},
-	{{"7", "K6+7", "7"}, "though all are: what moves the data stands still", "behind kernel", VERDICT_COLLECTIVE},
+	{{"7", "keS7", "7"}, "although all ranks are in it: it moves no data", "behind kernel", VERDICT_COLLECTIVE},
+	{{"7", "KS7", "7"}, "although all ranks are in it: it moves no data", "behind kernel", VERDICT_COLLECTIVE},
+	{{"7", "K6+7", "7"}, "although all ranks are in it: it moves no data", "behind kernel", VERDICT_COLLECTIVE},
 	{{"K7", "K7", "K6"}, "rank 2 has not entered ncclAllReduce #7, which ranks 0 and 1 submitted 4.", "been in for", VERDICT_COLLECTIVE},
 	/* another order: both have submitted both */
 	{{"73", "37", "73"}, "rank 1 is in ncclBroadcast #3 instead, for", NULL, VERDICT_COLLECTIVE},

@@ -404,7 +404,7 @@ static void test_librarys(void **state)
 		assert_int_equal(number(range(s, "step"), "own_ns"), own ? 1000 : 2000);
 		assert_int_equal(init != NULL, own);
 		assert_int_equal(strstr(s->shown,
-					"left out, for the library did not end them: 1 of "
+					"left out, because the library did not end them: 1 of "
 					"NCCL: init") != NULL,
 				 !own);
 		if (own)
