@@ -331,6 +331,18 @@ static void complete_trace(void)
 	spy_metadata_write(spy_session, spy_session->part);
 }
 
+/* Most processes that are forked make few calls, and many programs fork hundreds. Tails of other threads stay: they may still
+ * write. */
+static void give_room_back(void)
+{
+	if (spy_self->page)
+		spy_stream_give_back(spy_self);
+	if (!spy_lock(&spy_session->lock))
+		return;
+	spy_stream_give_back(&spy_threads[0]);
+	spy_unlock(&spy_session->lock);
+}
+
 static void end_on_own_stack(void *data)
 {
 	const bool *from_signal = data;
@@ -356,6 +368,7 @@ static void end_on_own_stack(void *data)
 	SPY_EACH(final);
 	spy_session->board->ended = 1;
 	close_with_a_line();
+	give_room_back();
 	spy_tear_mend(NULL);
 }
 

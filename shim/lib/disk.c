@@ -52,3 +52,14 @@ int spy_disk_reserve(int fd, off_t offset, size_t bytes)
 		return -errno;
 	return write_zeros(fd, offset, bytes);
 }
+
+int spy_disk_release(int fd, off_t offset, size_t bytes)
+{
+	int result;
+
+	do {
+		result = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
+				   (off_t)bytes);
+	} while (result < 0 && errno == EINTR);
+	return result < 0 ? -errno : 0;
+}

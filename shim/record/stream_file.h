@@ -108,6 +108,10 @@ bool spy_stream_is_deleted(const struct spy_stream_file *file);
  * Session lock not held. */
 void spy_stream_end(struct spy_thread *thread);
 
+/* The process ends: the disk gets back what no record has reached of the tail. On the slot's owner; slot 0: session lock held.
+ * What is written all the same takes its space anew (without any: SIGBUS, tear.c). */
+void spy_stream_give_back(struct spy_thread *thread);
+
 /* Is what was written still there? From the end of the session. */
 bool spy_stream_is_whole(const struct spy_thread *thread);
 

@@ -210,6 +210,26 @@ bool spy_tail_grow(struct spy_thread *thread, bool bounded)
 	return true;
 }
 
+void spy_stream_give_back(struct spy_thread *thread)
+{
+	struct spy_stream_file *file = &thread->file;
+	char name[SPY_STREAM_NAME_BYTES];
+	size_t kept;
+	int fd;
+
+	if (!file->packet || !file->tail.inode || file->torn)
+		return;
+	kept = spy_whole_pages(spy_tail_content(thread));
+	if (kept >= file->room)
+		return;
+	spy_stream_tail_name(name, thread->slot);
+	fd = spy_folder_open(file->part, name, &file->tail);
+	if (fd < 0)
+		return;
+	spy_disk_release(fd, (off_t)kept, file->room - kept);
+	close(fd);
+}
+
 void spy_tail_begin_packet(struct spy_thread *thread)
 {
 	struct spy_stream_file *file = &thread->file;

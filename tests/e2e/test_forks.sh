@@ -27,6 +27,10 @@ for trace in $(traces); do
 	expect_records "$trace" cudaMalloc=10 cudaDeviceSynchronize=1
 done
 
+# A process that ends gives back what it has not used of its streams' tails.
+truncate -s 32K hole && fallocate -l 32K hole && fallocate -p -o 4K -l 28K hole 2>/dev/null && [ "$(du -k hole | cut -f 1)" = 4 ] &&
+	expect "loader: tails of more than three pages" "$(find "$out" -name 'stream_*_tail' -printf '%k\n' | awk '$1 > 12' | wc -l)" 0
+
 same handler "$bin/forks" handler 150
 same back "$bin/forks" back 60
 # Those that were in the middle of something record when that is done, not yet in the handler.
