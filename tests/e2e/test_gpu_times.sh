@@ -114,15 +114,22 @@ grep -q -- "--gpu=3x" windows.out || fail "--gpu=3x: $(cat windows.out)"
 value=3x gpu odd "$app" --quick --csv --variant sleep
 grep -q "CUDASPY_GPU=3x is neither" odd.err || fail "CUDASPY_GPU=3x: $(cat odd.err)"
 
+# operations_there N: the program that runs has recorded more of them.
+operations_there() {
+	for ((i = 0; i < 600; i++)); do
+		sleep 0.1
+		[ "$("$tool" dump "$(traces)" 2>/dev/null | grep -c ' gpu_op ')" -gt "$1" ] && return
+	done
+	fail "no $1 operations of a GPU after a minute"
+}
+
 # ---- a process that is killed ----
 rm -rf "$out"
 CUDASPY_OUT=$out "$sim" env CUDASPY_GPU=1 LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" \
 	"$app" --csv --steps 100000 --variant sleep >killed.out 2>&1 &
-for ((i = 0; i < 100; i++)); do
-	sleep 0.1
-	[ "$("$tool" dump "$(the_trace)" 2>/dev/null | grep -c ' gpu_op ')" -gt 50 ] && break
-done
-pkill -9 -f "starved --csv --steps 100000" || fail "killed: it had ended: $(cat killed.out)"
+program=$!
+operations_there 50
+kill -KILL $program || fail "killed: it had ended: $(cat killed.out)"
 wait
 "$tool" report --format=json "$(the_trace)" 2>/dev/null | jq '.gpus[0]' >killed.gpu
 is killed '.busy_known == "exact" and .operations > 50 and .busy_ns + .idle_ns == .known_ns and .known_ns <= .work_ns'
@@ -131,12 +138,10 @@ is killed '.busy_known == "exact" and .operations > 50 and .busy_ns + .idle_ns =
 rm -rf "$out"
 CUDASPY_OUT=$out "$sim" env CUDASPY_GPU=1 LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" \
 	timeout -k 1 60 "$app" --csv --steps 600 --variant sleep >torn.out 2>torn.err &
-for ((i = 0; i < 100; i++)); do
-	sleep 0.05
-	[ "$("$tool" dump "$(the_trace)" 2>/dev/null | grep -c ' gpu_op ')" -gt 20 ] && break
-done
+program=$!
+operations_there 20
 : >"$(the_trace)/stream_0002_tail"
-wait $!
+wait $program
 expect "status with a truncated stream; $(tail -n 1 torn.err)" "$?" 0
 grep -q 'truncated or removed' torn.err || fail "torn: $(cat torn.err)"
 
