@@ -6,7 +6,7 @@
 #include "shared_streams.h"
 #include "streams.h"
 
-void stream_changes_hands(struct gpu_stream *stream, const struct thread *by, uint64_t ns)
+void stream_changes_hands(struct gpu_stream *stream, const struct thread *by)
 {
 	struct stream_sharing *s = stream->sharing;
 
@@ -19,7 +19,7 @@ void stream_changes_hands(struct gpu_stream *stream, const struct thread *by, ui
 		s->turns[s->n_turns++] = (struct stream_turn){.by = stream->by};
 	}
 	s->turns[s->n_turns++ % STREAM_TURNS] = (struct stream_turn){
-		.by = by, .from = stream->submitted, .ns = ns, .before_ns = stream->handed_ns};
+		.by = by, .from = stream->submitted, .before_ns = stream->handed_ns};
 }
 
 uint64_t stream_submitted_before(const struct gpu_stream *stream, uint64_t ns)
@@ -38,15 +38,15 @@ uint64_t stream_submitted_before(const struct gpu_stream *stream, uint64_t ns)
 	return 0;
 }
 
-/* What was handed over before is done: the begin of the last wait that had ended by then. */
-static uint64_t done_until(const struct stream_sharing *s, uint64_t ns)
+/* So many operations were done by then: a wait for them had ended. */
+static uint64_t done_by(const struct stream_sharing *s, uint64_t ns)
 {
-	uint64_t i, until_ns = 0;
+	uint64_t i, done = 0;
 
 	for (i = 0; i < STREAM_WAITS && i < s->n_waits; i++)
 		if (s->waits[i].end_ns <= ns)
-			until_ns = max_u64(until_ns, s->waits[i].begin_ns);
-	return until_ns;
+			done = max_u64(done, s->waits[i].upto);
+	return done;
 }
 
 /* Did another thread wait for the stream at the same time? Threads that take turns, of which one waits for the other to hand
@@ -62,20 +62,19 @@ static bool waits_beside(const struct stream_sharing *s, const struct thread *th
 	return false;
 }
 
-/* Of the operations handed over in the turns of that time, the others' part. */
-static double others_part(const struct stream_sharing *s, const struct gpu_stream *stream,
-			  const struct thread *thread, uint64_t since_ns, uint64_t begin_ns)
+/* Of the operations from one number up to another, the others' part. */
+static double others_part(const struct stream_sharing *s, const struct thread *thread,
+			  uint64_t done, uint64_t upto)
 {
-	uint64_t i, end = stream->submitted, end_ns = UINT64_MAX, own = 0, others = 0;
+	uint64_t i, end = upto, own = 0, others = 0;
 
-	for (i = 1; i <= STREAM_TURNS && i <= s->n_turns && end_ns > since_ns; i++) {
+	for (i = 1; i <= STREAM_TURNS && i <= s->n_turns && end > done; i++) {
 		const struct stream_turn *turn = &s->turns[(s->n_turns - i) % STREAM_TURNS];
 
-		/* What the thread itself had begun to hand over before it waited last is done. */
-		if (turn->ns < begin_ns && (turn->by != thread || turn->ns >= since_ns))
-			*(turn->by == thread ? &own : &others) += end - turn->from;
+		if (turn->from >= end)
+			continue;
+		*(turn->by == thread ? &own : &others) += end - max_u64(turn->from, done);
 		end = turn->from;
-		end_ns = turn->ns;
 	}
 	return own + others ? (double)others / (double)(own + others) : 0;
 }
@@ -114,7 +113,7 @@ static void add_wait(struct stream_sharer *sharer, const struct record *record, 
 	sharer->ns = record->ns;
 }
 
-void stream_is_awaited(const struct gpu_stream *stream, const struct record *record)
+void stream_is_awaited(const struct gpu_stream *stream, const struct record *record, uint64_t upto)
 {
 	struct stream_sharing *s = stream->sharing;
 	uint64_t begin_ns = record_begin_ns(record);
@@ -124,11 +123,10 @@ void stream_is_awaited(const struct gpu_stream *stream, const struct record *rec
 		sharer = sharer_of(s, record->thread);
 		if (sharer)
 			add_wait(sharer, record,
-				 others_part(s, stream, record->thread, done_until(s, begin_ns),
-					     begin_ns));
+				 others_part(s, record->thread, done_by(s, begin_ns), upto));
 	}
-	s->waits[s->n_waits++ % STREAM_WAITS] = (struct stream_wait){
-		.by = record->thread, .begin_ns = begin_ns, .end_ns = record->ns};
+	s->waits[s->n_waits++ % STREAM_WAITS] =
+		(struct stream_wait){.by = record->thread, .end_ns = record->ns, .upto = upto};
 }
 
 /* Of the time since begin_ns, how long what was done for others, and comes before a copy in that direction, kept it waiting. */
@@ -148,7 +146,8 @@ static uint64_t others_before(const struct stream_sharing *s, const struct threa
 	return until_ns - min_u64(alike_ns, until_ns);
 }
 
-void stream_is_copied_in(const struct gpu_stream *stream, const struct record *record)
+void stream_is_copied_in(const struct gpu_stream *stream, const struct record *record,
+			 uint64_t upto)
 {
 	struct stream_sharing *s = stream->sharing;
 	uint64_t begin_ns = record_begin_ns(record);
@@ -161,10 +160,8 @@ void stream_is_copied_in(const struct gpu_stream *stream, const struct record *r
 		add_wait(sharer, record, (double)others_ns / (double)record->duration_ns);
 		sharer->copies++;
 	}
-	s->waits[s->n_waits++ % STREAM_WAITS] = (struct stream_wait){.by = record->thread,
-								     .begin_ns = begin_ns,
-								     .end_ns = record->ns,
-								     .direction = direction};
+	s->waits[s->n_waits++ % STREAM_WAITS] = (struct stream_wait){
+		.by = record->thread, .end_ns = record->ns, .upto = upto, .direction = direction};
 }
 
 void stream_sharing_free(struct stream_sharing *all)

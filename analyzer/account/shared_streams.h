@@ -33,12 +33,13 @@ struct stream_sharing {
 	/* Rings of n each. A turn: from that operation on one thread handed work over. */
 	struct stream_turn {
 		const struct thread *by;
-		uint64_t from, ns;
+		uint64_t from;
 		uint64_t before_ns; /* when the last one before it was handed over */
 	} turns[STREAM_TURNS];
 	struct stream_wait {
 		const struct thread *by;
-		uint64_t begin_ns, end_ns;
+		uint64_t end_ns;
+		uint64_t upto; /* for so many of the stream's operations */
 		uint8_t direction; /* of a copy: enum spy_direction; SPY_DIR_UNKNOWN: it is none, or not known */
 	} waits[STREAM_WAITS];
 	uint64_t n_turns, n_waits;
@@ -46,13 +47,14 @@ struct stream_sharing {
 };
 
 /* Another thread than the last one hands over what is the stream's operation number `submitted`. */
-void stream_changes_hands(struct gpu_stream *stream, const struct thread *by, uint64_t ns);
+void stream_changes_hands(struct gpu_stream *stream, const struct thread *by);
 
-/* The record's call has waited for all of the stream. */
-void stream_is_awaited(const struct gpu_stream *stream, const struct record *record);
+/* The record's call has waited for so many of the stream's operations. */
+void stream_is_awaited(const struct gpu_stream *stream, const struct record *record, uint64_t upto);
 
-/* The record's call, a copy, has waited for the stream, and for itself. */
-void stream_is_copied_in(const struct gpu_stream *stream, const struct record *record);
+/* The record's call, a copy, has waited for them, and for itself. */
+void stream_is_copied_in(const struct gpu_stream *stream, const struct record *record,
+			 uint64_t upto);
 
 void stream_sharing_free(struct stream_sharing *all);
 

@@ -105,7 +105,7 @@ static inline void stream_hand_over(struct device_streams *d, struct gpu_stream 
 {
 	d->handed_ns = ns;
 	if (unlikely(stream->by != by))
-		stream_changes_hands(stream, by, ns);
+		stream_changes_hands(stream, by);
 	stream->submitted++;
 	stream->by = by;
 	stream->handed_ns = ns;

@@ -282,18 +282,20 @@ static void drain(struct gpu_work *w, struct gpu_stream **last, const struct rec
 {
 	struct gpu_stream *stream;
 	struct event_mark *mark;
+	uint64_t upto;
 
 	switch (waits->what) {
 	case GPU_WAIT_STREAM:
 		stream = streams_of_call(w, last, record, false);
+		upto = stream ? stream_upto(stream, record, own) : 0;
 		if (stream && stream->sharing && record->contract == SPY_CONTRACT_STREAM)
-			stream_is_awaited(stream, record);
+			stream_is_awaited(stream, record, upto);
 		else if (stream && stream->sharing && record->contract == SPY_CONTRACT_COPY_SYNC)
-			stream_is_copied_in(stream, record);
+			stream_is_copied_in(stream, record, upto);
 		if (stream && stream->key.stream == STREAM_LEGACY)
 			streams_drain(w, record, false, own);
 		else if (stream)
-			stream_drain(stream, stream_upto(stream, record, own), record->ns);
+			stream_drain(stream, upto, record->ns);
 		break;
 	case GPU_WAIT_EVENT:
 		mark = record->raw->other.event == SPY_EV_OP ? streams_event(w, record, false)
