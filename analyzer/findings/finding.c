@@ -561,14 +561,6 @@ static void find_cure(struct finding *finding, struct arena *texts)
 		finding->fix = finding->detector->fix_of_library(finding->place.library, texts);
 }
 
-/* No cure gives back more than there was lost, as far as that is known. */
-static void limit_gain(struct cost *cost)
-{
-	cost->gain_known &= !cost->unknown;
-	cost->gain_high_ns = min_u64(cost->gain_high_ns, cost_ns(cost));
-	cost->gain_low_ns = min_u64(cost->gain_low_ns, cost->gain_high_ns);
-}
-
 static bool is_small_case(const struct finding *f)
 {
 	return f->site && cost_ns(&f->cost) && !f->remarks.perhaps_free && finding_minor(f);
@@ -635,7 +627,7 @@ static void judge_recurrence(struct finding *finding, const struct analysis *a)
 /* The cost for each thread is known; now the part of it that counts. */
 static void weigh(struct finding *finding, const struct analysis *a)
 {
-	limit_gain(&finding->cost);
+	finding->cost.gain_known &= !finding->cost.unknown;
 	finding->cost.stake = finding_stake(a, finding);
 	judge_recurrence(finding, a);
 }

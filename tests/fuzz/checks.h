@@ -265,6 +265,7 @@ static inline const char *check_findings(const json_t *root)
 
 		CHECK(equal("rank", number_at(row, "rank"), (int64_t)i + 1));
 		CHECK(no_more(id, number_at(row, "gain_low_ns"), number_at(row, "gain_high_ns")));
+		CHECK(no_more(id, number_at(row, "gain_high_ns"), number_at(row, "cost_ns")));
 		if (!is_known(row, "cost_ns"))
 			continue;
 		CHECK(equal(id, number_at(row, "own_ns") + number_at(row, "others_ns"),
