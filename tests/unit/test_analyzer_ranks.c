@@ -783,6 +783,42 @@ static void test_steps_by_pattern(void **state)
 	}
 }
 
+/* Two operations in each step of 2 ms: rank 0 is last in the first one, rank 1 in the second one, each for so long. */
+static void tell_late(struct job *job, uint64_t first_ns, uint64_t second_ns)
+{
+	unsigned int i, k;
+
+	begin(job, 2);
+	for (i = 0; i < 2 * STEPS; i++) {
+		for (k = 0; k < job->ranks; k++)
+			launch(&job->told[k], MS + (k != i % 2 ? 0 : k ? second_ns : first_ns));
+		collective_of(job, "AllReduce", 1000 + i % 2, UINT32_MAX);
+	}
+	conclude(job);
+	assert_int_equal(job->a.ranks.steps.operations, 2);
+	assert_in_range(job->a.ranks.steps.count, STEPS - 2, STEPS - 1);
+}
+
+/* A step is one rank's that was last in it for longest, and only where that was a twentieth of the step. */
+static void test_steps_of_a_rank(void **state)
+{
+	struct job *job = *state;
+	unsigned int k;
+
+	tell_late(job, 60 * US, 80 * US);
+	for (k = 0; k < job->ranks; k++)
+		assert_int_equal(rank(job, k)->steps, 0);
+	assert_true(rank(job, 1)->last_count > STEPS - 10);
+
+	tell_late(job, 140 * US, 130 * US);
+	assert_int_equal(rank(job, 0)->steps, job->a.ranks.steps.count);
+	assert_int_equal(rank(job, 1)->steps, 0);
+
+	tell_late(job, 140 * US, 150 * US);
+	assert_int_equal(rank(job, 0)->steps, 0);
+	assert_int_equal(rank(job, 1)->steps, job->a.ranks.steps.count);
+}
+
 static void test_steps_by_nvtx(void **state)
 {
 	struct job *job = *state;
@@ -1481,6 +1517,7 @@ int main(void)
 		RANKS_TEST(test_lag_of_slow_gpu),
 		RANKS_TEST(test_more_synchronising),
 		RANKS_TEST(test_steps_by_pattern),
+		RANKS_TEST(test_steps_of_a_rank),
 		RANKS_TEST(test_steps_by_nvtx),
 		RANKS_TEST(test_old_interfaces),
 		RANKS_TEST(test_started_again),
