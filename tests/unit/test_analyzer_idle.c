@@ -201,6 +201,34 @@ static void test_worked(void **state)
 		0);
 }
 
+/* The scheduler is asked at each second wait, the first one or the other, about the time since it was asked last. */
+static uint64_t proven_by_half(struct story *s, unsigned int first)
+{
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		if (i % 2 == first)
+			fprintf(s->log, "%lluns sched window=4ms running=10us not_running=0\n",
+				(unsigned long long)s->ns + MS + 1000);
+		call(s, 1000, MS, "op cudaStreamSynchronize stream=8 caller=0x20");
+		sleeps(s);
+	}
+	launch(s, 0, 4000);
+	conclude(s);
+	return ns_of(gpu(s, 0), "busy_ns");
+}
+
+/* A wait proves nothing until the scheduler is asked: then it does. */
+static void test_asked_later(void **state)
+{
+	struct story *s = *state;
+
+	assert_int_equal(proven_by_half(s, 1), STEPS * 9 * MS / 10);
+	assert_int_equal(proven_by_half(s, 0), (STEPS - 1) * 9 * MS / 10);
+}
+
 static void test_on_a_cpu(void **state)
 {
 	struct story *s = *state;
@@ -821,6 +849,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_small_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_worked, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_asked_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_on_a_cpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_scheduled, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ran_earlier, setup, teardown),
