@@ -8,10 +8,13 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
+#include "analysis.h"
 #include "base/util.h"
 #include "cost/estimate.h"
 #include "cudaspy/cost_plan.h"
+#include "sections/cost.h"
 
 #define STEP_NS 1000000.0
 #define RUNS 300
@@ -294,13 +297,136 @@ static void test_student(void **state)
 	assert_true(fabs(cost_student(1e6) - 1.9600) < 0.001);
 }
 
+static void told(const char *text, const char *begin, bool more)
+{
+	assert_memory_equal(text, begin, strlen(begin));
+	assert_int_equal(strstr(text, "too short") != NULL, more);
+}
+
+/* Of three processes one kept no limit, and one has left nothing: what became of the limit is told of the others. */
+static void test_kept(void **state)
+{
+	static struct trace traces[4];
+	struct process processes[4] = {{.trace = NULL}};
+	struct analysis a = {.model = {.processes = processes, .n_processes = 4}};
+	struct board *board = &traces[0].board;
+	struct arena texts = {0};
+	unsigned int i, kind;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		processes[i].trace = &traces[i];
+		traces[i].board.present = i != 1;
+		traces[i].board.head.overhead_ppm = i == 2 ? 0 : 50000;
+		for (kind = 0; kind < SPY_COST_KINDS; kind++)
+			traces[i].board.head.cost_cycles[kind] = 77000;
+	}
+	board->head.overhead_ppm = 20000;
+	board->head.cost_ppm = 250000; /* a fifth of the time */
+	board->head.lean_ppm = 111111; /* a tenth */
+	board->head.cost_cycles[SPY_COST_ALL] = 40;
+	board->head.cost_cycles[SPY_COST_NO_PROBES] = 10;
+	board->head.cost_cycles[SPY_COST_NO_STACKS] = 10;
+	board->head.cost_cycles[SPY_COST_LEAN] = 20;
+	board->head.cost_cycles[SPY_COST_COUNTING] = 20;
+	board = &traces[3].board;
+	memset(board->head.cost_cycles, 0, sizeof(board->head.cost_cycles));
+	board->head.cost_cycles[SPY_COST_COUNTING] = 100;
+	board->head.cost_ppm = -1;
+	/* 60 / 5 + 20 / 10 are 14 of 200, which is 7.5 % of the others. */
+	told(report_cost_text(&texts, &a),
+	     "--overhead=5%: with everything in 30 % of the time, without probes and stacks in 10 "
+	     "%, calls only counted in 60 %, which makes about 7.53 %",
+	     true);
+	board->head.cost_cycles[SPY_COST_COUNTING] = 300;
+	told(report_cost_text(&texts, &a),
+	     "--overhead=5%: with everything in 15 % of the time, without probes and stacks in 5.0 "
+	     "%, calls only counted in 80 %, which makes about 3.63 %",
+	     false);
+	arena_release(&texts);
+}
+
+#define BLOCKS 12
+
+/* A block's windows of a length each; a thread that makes no call in one leaves no record. */
+static size_t window_at(struct cost_window *windows, unsigned int block, struct thread *thread,
+			enum spy_cost_kind kind, uint32_t calls)
+{
+	*windows = (struct cost_window){
+		.number = spy_cost_window(block, 0, kind),
+		.thread = thread,
+		.ns = (double)spy_cost_frame(block).length_ns,
+		.calls = calls,
+		.kind = (uint8_t)kind,
+	};
+	return 1;
+}
+
+/* What recording costs a program, and of that one of its threads, by windows in the order in which they ended. */
+static void test_windows(void **state)
+{
+	static struct trace trace = {.board.head.overhead_ppm = 1};
+	static struct process process = {.trace = &trace};
+	static struct thread threads[2] = {{.process = &process, .index = 0},
+					   {.process = &process, .index = 1}};
+	static struct cost_window windows[6 * BLOCKS];
+	struct cost_study cost = {.windows = windows};
+	struct cost_of of = {.fn = COST_ALL_FUNCTIONS};
+	struct cost_estimate e;
+	unsigned int i, k;
+	double ns = 0;
+
+	(void)state;
+	for (i = BLOCKS; i-- > 0;) {
+		for (k = 0; k < 2; k++) {
+			cost.n += window_at(&windows[cost.n], i, &threads[k], SPY_COST_COUNTING,
+					    k ? 1600 : 1200);
+			cost.n += window_at(&windows[cost.n], i, &threads[k], SPY_COST_ALL,
+					    k ? 1000 : 1000);
+		}
+		cost.n += window_at(&windows[cost.n], i, &threads[0], SPY_COST_NO_PROBES, 1300);
+		ns += 3 * (double)spy_cost_frame(i).length_ns;
+	}
+	cost_finish(&cost);
+	e = cost_compare(&cost, &of, SPY_COST_COUNTING);
+	assert_int_equal(e.compared, BLOCKS);
+	assert_true(fabs(e.middle - 0.4) < 1e-6);
+	/* Less than with all: the second thread made no call then. */
+	e = cost_compare(&cost, &of, SPY_COST_NO_PROBES);
+	assert_true(fabs(e.middle - -0.35) < 1e-6);
+	assert_true(fabs(cost_rate(&cost, &of).ns - ns) < 1);
+	assert_int_equal(cost_rate(&cost, &of).calls, BLOCKS * (2800 + 2000 + 1300));
+
+	of.thread = &threads[0];
+	e = cost_compare(&cost, &of, SPY_COST_NO_PROBES);
+	assert_true(fabs(e.middle - 0.3) < 1e-6);
+	e = cost_compare(&cost, &of, SPY_COST_NO_STACKS);
+	assert_int_equal(e.compared, 0);
+	of.thread = &threads[1];
+	e = cost_compare(&cost, &of, SPY_COST_COUNTING);
+	assert_true(fabs(e.middle - 0.6) < 1e-6);
+	assert_int_equal(cost_rate(&cost, &of).calls, BLOCKS * (1600 + 1000));
+
+	/* A thread that made no call in a window was there, though it has left no record. */
+	of.thread = &threads[0];
+	windows[0].thread = &threads[1];
+	assert_int_equal(cost_compare(&cost, &of, SPY_COST_COUNTING).pairs, BLOCKS);
+	windows[0].thread = &threads[0];
+
+	/* Where a thread had hardly any CPU, nothing is compared. */
+	of.thread = NULL;
+	windows[1].ns = 0;
+	e = cost_compare(&cost, &of, SPY_COST_COUNTING);
+	assert_int_equal(e.pairs, BLOCKS - 1);
+	assert_true(fabs(e.middle - 0.4) < 1e-6);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_student),
-		cmocka_unit_test(test_coverage),
-		cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_kept),     cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_student),  cmocka_unit_test(test_coverage),
+		cmocka_unit_test(test_verdicts), cmocka_unit_test(test_idle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
