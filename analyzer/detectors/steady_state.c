@@ -17,6 +17,7 @@
  * allocation maps it anew, in the kernel module. Where allocations from a pool go there all through the work, though about
  * as much is freed as is allocated, that is what happens.
  */
+#include "cudaspy/function_numbers.h"
 #include "table.h"
 #include "text/text.h"
 #include "trace/names.h"

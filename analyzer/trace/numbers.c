@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include "cudaspy/function_numbers.h"
 #include "moment.h"
 #include "open.h"
 

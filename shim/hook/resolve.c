@@ -138,7 +138,7 @@ static void *find_driver(struct spy_slot *slot)
 	return finding.real;
 }
 
-void *spy_resolve_driver(enum spy_fn fn)
+void *spy_resolve_driver(int fn)
 {
 	struct spy_slot *slot = &spy_slots[fn * 3];
 	void *real = __atomic_load_n(&slot->real, __ATOMIC_ACQUIRE);

@@ -6,6 +6,7 @@
 #define CUDASPY_SHIM_SLOTS_H
 
 #include <stddef.h>
+#include "cudaspy/function_numbers.h"
 #include "record/call.h"
 #include "arch/frame_layout.h"
 

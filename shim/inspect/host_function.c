@@ -11,6 +11,7 @@
  * on its stack: it may end its thread, or leave by an exception.
  */
 #include <errno.h>
+#include "cudaspy/function_numbers.h"
 #include "inspect/host_function.h"
 #include "inspect/inspect_common.h"
 #include "lib/clock.h"

@@ -44,7 +44,7 @@ enum spy_inspector_id {
 extern const struct spy_inspector spy_inspectors[SPY_INSPECTOR_COUNT];
 
 /* Does a function number mean the per-thread default stream by stream 0 (_ptsz, _ptds)? */
-extern const uint8_t spy_fn_per_thread[SPY_FN_COUNT];
+extern const uint8_t spy_fn_per_thread[];
 
 /* ---- what inspectors keep for each thread --------------------------------------------------- */
 
@@ -97,7 +97,7 @@ void spy_thread_set_device(struct spy_thread *thread, uint8_t device, uint16_t c
 
 /* The real function of a driver row (enum spy_fn), for our own questions; NULL if this process has
  * none. Calls through it are not recorded. */
-void *spy_resolve_driver(enum spy_fn fn);
+void *spy_resolve_driver(int fn);
 
 /* Our own slow work: what runs between these two is booked to cudaspy, not to the application. */
 uint64_t spy_overhead_begin(void);

@@ -7,6 +7,7 @@
  * was not seen is asked for its device once, when it is current. The runtime's threads begin on
  * device 0; once the runtime works, its own driver calls are seen here and name the context.
  */
+#include "cudaspy/function_numbers.h"
 #include "gpu/gpu.h"
 #include "inspect/inspect_common.h"
 #include "inspect/memory.h"

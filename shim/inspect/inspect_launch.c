@@ -8,6 +8,7 @@
  * function by what the compiled code registered, a driver's handle by asking the driver.
  */
 #include <sys/mman.h>
+#include "cudaspy/function_numbers.h"
 #include "inspect/cuda_layout.h"
 #include "inspect/inspect_common.h"
 

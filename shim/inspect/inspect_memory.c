@@ -8,6 +8,7 @@
  * the map at all: it is always the device's, and the calls are cheap (0.6 us). A copy without a
  * direction asks the driver once, as does a large one between memory of several GPUs.
  */
+#include "cudaspy/function_numbers.h"
 #include "inspect/cuda_layout.h"
 #include "inspect/inspect_common.h"
 #include "inspect/memory.h"

@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "cudaspy/function_numbers.h"
 #include "lib/lock.h"
 #include "inspect/memory.h"
 

@@ -2,6 +2,7 @@
  * shim/inspect/per_thread.c: which functions take the default stream for the one of the calling
  * thread, by their names. Data, made when the shim is compiled.
  */
+#include "cudaspy/function_numbers.h"
 #include "inspect/inspect.h"
 
 /* "..._ptsz" or "..._ptds" */

@@ -23,6 +23,7 @@
  */
 #include <stddef.h>
 #include <string.h>
+#include "cudaspy/function_numbers.h"
 #include "process/own_stack.h"
 #include "lib/clock.h"
 #include "process/options.h"

@@ -12,6 +12,7 @@
  */
 #include <stdatomic.h>
 #include <string.h>
+#include "cudaspy/function_numbers.h"
 #include "cudaspy/cost_plan.h"
 #include "cudaspy/windows.h"
 #include "lib/clock.h"

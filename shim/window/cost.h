@@ -36,7 +36,7 @@ struct spy_cost_thread {
 
 /* Calls of the functions that are recorded one by one elsewhere, while they are only counted. */
 struct spy_cost_counts {
-	uint32_t calls[SPY_FN_COUNT];
+	uint32_t calls[SPY_FN_MOST];
 };
 
 /* Is anything to be measured, now or later? */

@@ -9,6 +9,7 @@
  * their records interleave as finely as they can. The same arguments give the same trace.
  */
 #include <stddef.h>
+#include "cudaspy/function_numbers.h"
 #include "../unit/trace_writer.h"
 
 #define PACKET_BYTES (256 << 10)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "cudaspy/function_numbers.h"
 #include "inspect/inspect_common.h"
 #include "inspect/memory.h"
 #include "probe/query.h"
@@ -47,7 +48,7 @@ void spy_thread_set_device(struct spy_thread *thread, uint8_t device, uint16_t c
 	thread->context = context;
 }
 
-void *spy_resolve_driver(enum spy_fn fn)
+void *spy_resolve_driver(int fn)
 {
 	return real_driver[fn];
 }

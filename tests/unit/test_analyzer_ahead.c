@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <string.h>
 #include <cmocka.h>
+#include "cudaspy/function_numbers.h"
 #include "ahead/ahead.h"
 #include "base/hash.h"
 #include "scratch.h"

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include "cudaspy/function_numbers.h"
 #include "scratch.h"
 #include "trace_writer.h"
 #include "trace/reader.h"

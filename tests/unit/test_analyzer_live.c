@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "cudaspy/function_numbers.h"
 #include "live_view/tables.h"
 #include "render/render.h"
 #include "scratch.h"

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include "cudaspy/function_numbers.h"
 #include "scratch.h"
 #include "trace_text.h"
 #include "base/jobs.h"

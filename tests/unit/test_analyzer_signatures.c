@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <stdlib.h>
+#include "cudaspy/function_numbers.h"
 #include "expect/signatures.h"
 
 struct fixture {

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "cudaspy/function_numbers.h"
 #include "process/own_stack.h"
 #include "lib/clock.h"
 #include "record/board.h"

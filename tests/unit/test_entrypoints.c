@@ -6,6 +6,7 @@
  * every function that the toolkit and the driver of this machine export.
  */
 #include <glob.h>
+#include "cudaspy/function_numbers.h"
 #include "inspect_stubs.h"
 
 static const struct row {

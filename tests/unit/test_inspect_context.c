@@ -5,6 +5,7 @@
  * tests/unit/test_inspect_context.c: the shadow of a thread's device and context, what goes away
  * with a context, and look-ups of functions.
  */
+#include "cudaspy/function_numbers.h"
 #include "inspect_stubs.h"
 
 static uint64_t current; /* what cuCtxGetCurrent answers */

@@ -4,6 +4,7 @@
 /*
  * tests/unit/test_inspect_copy.c: what inspectors read out of each form of copy.
  */
+#include "cudaspy/function_numbers.h"
 #include "inspect_stubs.h"
 #include "inspect/cuda_layout.h"
 

@@ -5,6 +5,7 @@
  * tests/unit/test_inspect_null.c: every function that has an inspector, called with nothing but zeros, and with one
  * argument that is a pointer to zeros or a huge number: CUDA answers that with an error, and the program lives.
  */
+#include "cudaspy/function_numbers.h"
 #include "inspect_stubs.h"
 
 #define ARGUMENTS 14

@@ -5,6 +5,7 @@
  * tests/unit/test_inspect_stream.c: operations on streams, events and graphs, captures, and the
  * names of kernels.
  */
+#include "cudaspy/function_numbers.h"
 #include "inspect_stubs.h"
 #include "inspect/cuda_layout.h"
 

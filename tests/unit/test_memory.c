@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
+#include "cudaspy/function_numbers.h"
 #include "inspect_stubs.h"
 
 /* What inspect.c would call. */

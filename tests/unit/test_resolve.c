@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "cudaspy/function_numbers.h"
 #include "hook/loader.h"
 #include "hook/resolve.h"
 #include "lib/elf_scan.h"

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include "cudaspy/function_numbers.h"
 #include "cudaspy/trace_format.h"
 
 static const char *const names[SPY_FN_COUNT] = {
