@@ -191,6 +191,9 @@ static bool find_subject(struct subject *subject, struct analysis *a, const char
 		*subject = (struct subject){.kind = SUBJECT_THREAD, .tid = (uint32_t)number};
 		if (has_thread(a, subject))
 			return true;
+		*subject = (struct subject){.kind = SUBJECT_THREAD, .name = word}; /* "thread3" */
+		if (has_thread(a, subject))
+			return true;
 		warn("why: there is no %sthread %lld in these traces",
 		     isdigit((unsigned char)*word) && number <= FINDINGS_MOST ? "finding and no "
 									      : "",
@@ -228,7 +231,8 @@ static struct subject guess_subject(const struct trace_set *set, const char *wor
 /* Was that what was meant? */
 static bool was_meant(const struct subject *guess, const struct subject *subject)
 {
-	if (guess->kind != subject->kind || guess->kind == SUBJECT_LOCK)
+	if (guess->kind != subject->kind || guess->kind == SUBJECT_LOCK ||
+	    !guess->name != !subject->name)
 		return false;
 	return guess->name || (guess->tid == subject->tid && guess->fn == subject->fn &&
 			       guess->device == subject->device);

@@ -20,7 +20,8 @@ struct fixture {
 
 /* Thread 101 waits long and often for the lock L1, in cudaMalloc, on GPU 0, for thread 102. Once and for a short
  * time thread 103 (GPU 1) waits for L2, in cudaEventCreate, for thread 104; and 105, whose name is that of a function,
- * in cudaStreamCreate. Both are on GPU 1. The names of 106 and 107 are equal. */
+ * in cudaStreamCreate. Both are on GPU 1. The names of 106 and 107 are equal; those of 108 and 109 look like
+ * numbers of threads. */
 static void tell(struct fixture *f)
 {
 	char *text = NULL;
@@ -55,6 +56,10 @@ static void tell(struct fixture *f)
 	      "slot 6 tid=106\n1us thread tid=106 name=\"twin\"\n"
 	      "1ms call cudaSetDevice duration=1us\n"
 	      "slot 7 tid=107\n1us thread tid=107 name=\"twin\"\n"
+	      "1ms call cudaSetDevice duration=1us\n"
+	      "slot 8 tid=108\n1us thread tid=108 name=\"thread-103\"\n"
+	      "1ms call cudaSetDevice duration=1us\n"
+	      "slot 9 tid=109\n1us thread tid=109 name=\"thread0\"\n"
 	      "1ms call cudaSetDevice duration=1us\n",
 	      out);
 	fclose(out);
@@ -147,8 +152,9 @@ static void test_words(void **state)
 					    "THREAD=103", "quiet",     "L3",
 					    "l3",         "L:3",       "cudaEventCreate"};
 	static const char *const nothing[] = {
-		"L0",   "L4",  "gpu7",       "gpu255",    "gpu4294967297", "999",     "thread 103",
-		"103x", "L3x", "4294967399", "cudaFree_", "quie",          "quieter", "-103"};
+		"L0",         "L4",   "gpu7",       "gpu255",     "gpu4294967297", "999",
+		"thread 103", "103x", "L3x",        "4294967399", "cudaFree_",     "quie",
+		"quieter",    "-103", "thread-104", "L-3"};
 	const struct fixture *f = *state;
 	size_t i;
 
@@ -202,6 +208,8 @@ static void test_names(void **state)
 	expect_threads(f, "twin", "2 threads: twin (106), twin (107)", 2, 106 + 107);
 	expect_threads(f, "106", "thread 106", 1, 106);
 	expect_threads(f, "quiet", "thread 103", 2, 103);
+	expect_threads(f, "thread-103", "thread 108", 1, 108);
+	expect_threads(f, "thread0", "thread 109", 1, 109);
 }
 
 int main(void)
