@@ -51,15 +51,13 @@ static const struct command self = {
 	.arguments = "-o FILE [options] [DIR...]",
 	.summary =
 		"Digests the traces in DIR (default: here), each rank its share, and reports them",
-	.text = "To be started by mpirun or srun, with as many ranks as are to share the work: one "
-		"for each host is enough, one for each rank of the job is fastest. DIR holds "
-		"traces, "
-		"digests, or folders of them. If all hosts see the same in it, all ranks share it; "
-		"else each host's ranks share what is there, so that traces may lie on local "
-		"disks. "
-		"What cannot be read is named and left out: the status is then 1. It is 2 if "
-		"nothing "
-		"was read or written, or if a rank of the job is in two digests that differ.",
+	.text = "To be started by mpirun or srun, with as many ranks as are to share the work: "
+		"one for each host is enough, one for each rank of the job is fastest. DIR "
+		"holds traces, digests, or folders of them. If all hosts see the same in it, "
+		"all ranks share it; else each host's ranks share what is there, so that traces "
+		"may lie on local disks. What cannot be read is named and left out: the status "
+		"is then 1. It is 2 if nothing was read or written, or if a rank of the job is "
+		"in two digests that differ.",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 };
@@ -107,10 +105,9 @@ static void say_statistics(const struct tree_state *state, const double *times)
 	if (rank)
 		return;
 	fprintf(stderr,
-		"cudaspy-mpi: %d ranks: reading %.3f s (the slowest), merging %.3f s, writing %.3f "
-		"s; "
-		"%.0f bytes moved, %.0f by one rank at most; memory of a rank %.1f MiB at most, of "
-		"rank 0 %.1f MiB\n",
+		"cudaspy-mpi: %d ranks: reading %.3f s (the slowest), merging %.3f s, writing "
+		"%.3f s; %.0f bytes moved, %.0f by one rank at most; memory of a rank %.1f MiB "
+		"at most, of rank 0 %.1f MiB\n",
 		ranks, most[0], times[2] - times[1], times[3] - times[2], sum[1], most[1], most[2],
 		mine[2]);
 }

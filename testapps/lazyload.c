@@ -311,9 +311,9 @@ int main(int argc, char **argv)
 {
 	enum output output = options_read(argc, argv,
 					  "While a long kernel of one thread runs, another does "
-					  "one thing that may wait for it, "
-					  "and a\nthird copies and launches in a stream of its "
-					  "own. Shows what stops the third.",
+					  "one thing that may wait for it, and a\nthird copies "
+					  "and launches in a stream of its own. Shows what "
+					  "stops the third.",
 					  rows);
 	struct situation situations[2] = {{NULL, "LAZY"}, {NULL, "EAGER"}};
 	struct table table;

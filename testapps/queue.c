@@ -227,9 +227,9 @@ int main(int argc, char **argv)
 {
 	enum output output = options_read(
 		argc, argv,
-		"Launches and copies so far ahead of the GPU that one blocks for want of room in "
-		"the "
-		"queue.\nShows how many found room, how long one blocked, and that others do not.",
+		"Launches and copies so far ahead of the GPU that one blocks for want of room "
+		"in the queue.\nShows how many found room, how long one blocked, and that "
+		"others do not.",
 		rows);
 	struct table table;
 	unsigned ran = 0;

@@ -63,7 +63,7 @@ struct callstats {
 	struct trials {
 		uint64_t n;
 		struct last_failed last;
-	} *trials;
+	} * trials;
 };
 
 /*

@@ -12,8 +12,8 @@
 #include "blocks.h"
 #include "expect/signatures.h"
 
-#define AHEAD_THREADS_MOST \
-	2 /* the main reading takes no less time for a record than half of what they do */
+/* The main reading takes no less time for a record than half of what they do */
+#define AHEAD_THREADS_MOST 2
 
 /* Calls inside others that the main reading has left for later; of a stream. */
 struct ahead_left {

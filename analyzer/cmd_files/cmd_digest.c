@@ -182,13 +182,12 @@ const struct command command_digest = {
 	.name = "digest",
 	.arguments = "-o FILE [options] [DIR...]",
 	.summary = "Writes what matters of the traces in DIR (default: here) into one small file",
-	.text = "For jobs of many ranks: each rank, or each host, digests its own traces where the "
-		"program's files are, `cudaspy merge` puts the digests of all together, and "
-		"`cudaspy report` shows which ranks, hosts and GPUs differ from the rest and why. "
-		"A "
-		"rank's digest is at most 1 MB, however long its traces are. Each rank is looked "
-		"at "
-		"by itself; a process that no launcher gave a rank is one of its own.",
+	.text = "For jobs of many ranks: each rank, or each host, digests its own traces where "
+		"the program's files are, `cudaspy merge` puts the digests of all together, and "
+		"`cudaspy report` shows which ranks, hosts and GPUs differ from the rest and "
+		"why. A rank's digest is at most 1 MB, however long its traces are. Each rank "
+		"is looked at by itself; a process that no launcher gave a rank is one of its "
+		"own.",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

@@ -77,14 +77,12 @@ const struct command command_merge = {
 	.name = "merge",
 	.arguments = "-o FILE [options] DIGEST...",
 	.summary = "Puts digests together, in any order and any tree",
-	.text = "A DIGEST is a file of cudaspy digest or merge; a folder, for all *.digest in it; "
-		"or "
-		"@FILE, for those whose names are in FILE, one a line (@-: standard input). A rank "
-		"that is in several of them counts once. If it differs there, nothing is written, "
-		"and the status is 2. What is torn, damaged or of a version that cannot be read is "
-		"left out: a message says so, and the status is 1. The result is the same, byte "
-		"for "
-		"byte, whatever the order and grouping.",
+	.text = "A DIGEST is a file of cudaspy digest or merge; a folder, for all *.digest in "
+		"it; or @FILE, for those whose names are in FILE, one a line (@-: standard "
+		"input). A rank that is in several of them counts once. If it differs there, "
+		"nothing is written, and the status is 2. What is torn, damaged or of a version "
+		"that cannot be read is left out: a message says so, and the status is 1. The "
+		"result is the same, byte for byte, whatever the order and grouping.",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

@@ -60,9 +60,8 @@ static int pack(const struct options *options, const struct trace_set *set, stru
 	}
 	folder = is_folder(options->output, &err);
 	if (!err && folder && is_trace(options->output)) {
-		warn("%s: is a trace directory: nothing is packed into it (without --output a file "
-		     "takes "
-		     "its place)",
+		warn("%s: is a trace directory: nothing is packed into it (without --output a "
+		     "file takes its place)",
 		     options->output);
 		err = -EEXIST;
 	}
@@ -104,15 +103,12 @@ const struct command command_pack = {
 	.summary = "Puts one file in the place of each finished trace directory in DIR (default: "
 		   "here)",
 	.text = "The file has the directory's name, and every verb takes it where it takes a "
-		"directory; it "
-		"is a "
-		"ZIP file without compression, which unzip and other tools list and extract. A "
-		"directory is removed "
-		"when its file is complete and on the disk; if the machine stops in between, "
-		"one of the two is there. "
-		"`cudaspy unpack` makes directories again. Programs that run are not packed, nor "
-		"is a directory that holds other things than files. "
-		"Exit status 2: something was not packed.\n",
+		"directory; it is a ZIP file without compression, which unzip and other tools "
+		"list and extract. A directory is removed when its file is complete and on the "
+		"disk; if the machine stops in between, one of the two is there. `cudaspy "
+		"unpack` makes directories again. Programs that run are not packed, nor is a "
+		"directory that holds other things than files. Exit status 2: something was not "
+		"packed.\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

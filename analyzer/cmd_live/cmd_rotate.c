@@ -19,10 +19,9 @@ const struct command command_rotate = {
 	.arguments = "[PID|DIR...]",
 	.summary = "Ends a part of running programs' traces, and begins another one",
 	.text = "What has been recorded so far is then a trace of its own, "
-		"PROGRAM-PID.NNNN.cudaspy, "
-		"that can be read, copied and deleted. Recording goes on in PROGRAM-PID.cudaspy, "
-		"and nothing is lost. Commands that are given all parts, or the directory they "
-		"lie in, read them as one. Without PID or DIR: of all recorded programs, yours, or "
-		"for root all.\n",
+		"PROGRAM-PID.NNNN.cudaspy, that can be read, copied and deleted. Recording goes "
+		"on in PROGRAM-PID.cudaspy, and nothing is lost. Commands that are given all "
+		"parts, or the directory they lie in, read them as one. Without PID or DIR: of "
+		"all recorded programs, yours, or for root all.\n",
 	.run = run,
 };

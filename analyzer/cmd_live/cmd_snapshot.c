@@ -145,23 +145,16 @@ const struct command command_snapshot = {
 	.name = "snapshot",
 	.arguments = "[options] [PID|DIR...]",
 	.summary = "Shows what running programs are doing now, and if they hang, why",
-	.text = "PID is a recorded process, DIR a folder with traces of running ones: of all ranks "
-		"of a "
-		"job, say, on a file system that all nodes share. Default: all of your recorded "
-		"programs "
-		"that are running here.\n\n"
-		"The first line is the verdict: DEADLOCK and its cycle of locks; the rank that has "
-		"not "
-		"entered a collective operation, and what it does instead; the GPU whose work does "
-		"not end; "
-		"the thread that all wait for; or that nothing hangs. Then come the chains, each "
-		"thread, "
-		"locks, GPUs.\n\n"
+	.text = "PID is a recorded process, DIR a folder with traces of running ones: of all "
+		"ranks of a job, say, on a file system that all nodes share. Default: all of "
+		"your recorded programs that are running here.\n\n"
+		"The first line is the verdict: DEADLOCK and its cycle of locks; the rank that "
+		"has not entered a collective operation, and what it does instead; the GPU "
+		"whose work does not end; the thread that all wait for; or that nothing hangs. "
+		"Then come the chains, each thread, locks, GPUs.\n\n"
 		"Nothing is stopped, signalled or attached to. Exit status: 0 nothing hangs; 1 "
-		"something "
-		"does; 2 it cannot be known, because recording is dormant (`cudaspy start` opens a "
-		"window), "
-		"there is nothing to look at, wrong usage.\n",
+		"something does; 2 it cannot be known, because recording is dormant (`cudaspy "
+		"start` opens a window), there is nothing to look at, wrong usage.\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

@@ -253,8 +253,7 @@ static int run(const struct command *self, int argc, char **argv)
 	plan.screen = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
 	if (!plan.screen && !plan.prom) {
 		warn("top: standard output is no terminal: --once or --json are for scripts, "
-		     "--prom=FILE "
-		     "for services");
+		     "--prom=FILE for services");
 		return STATUS_USAGE;
 	}
 	return run_plan(&plan);
@@ -264,16 +263,12 @@ const struct command command_top = {
 	.name = "top",
 	.arguments = "[options] [PID|DIR...]",
 	.summary = "Shows what recorded programs do, refreshed in place",
-	.text = "Threads by what they wait for, locks with their holders and how many wait, work "
-		"that GPUs "
-		"have outstanding, calls a second, and the costliest calls and waits of the last "
-		"interval. "
-		"Default: all of your recorded programs; for root those of everybody. The keys are "
-		"in the "
-		"last line, `?` explains them.\n\n"
-		"Costs are sampled: fifty looks at the boards in an interval. Nothing is stopped, "
-		"signalled "
-		"or attached to.\n",
+	.text = "Threads by what they wait for, locks with their holders and how many wait, "
+		"work that GPUs have outstanding, calls a second, and the costliest calls and "
+		"waits of the last interval. Default: all of your recorded programs; for root "
+		"those of everybody. The keys are in the last line, `?` explains them.\n\n"
+		"Costs are sampled: fifty looks at the boards in an interval. Nothing is "
+		"stopped, signalled or attached to.\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

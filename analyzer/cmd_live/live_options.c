@@ -43,9 +43,8 @@ static void say_missing(const char *verb, const char *word)
 	char *path = xasprintf("/proc/%s", word);
 
 	if (!access(path, F_OK))
-		warn("%s: process %s is not recorded by cudaspy, has made no CUDA call yet, or is "
-		     "not "
-		     "yours to look at (cudaspy ps lists those that are)",
+		warn("%s: process %s is not recorded by cudaspy, has made no CUDA call yet, or "
+		     "is not yours to look at (cudaspy ps lists those that are)",
 		     verb, word);
 	else
 		warn("%s: there is no process %s (cudaspy ps lists those that are recorded)", verb,

@@ -230,15 +230,14 @@ const struct command command_diff = {
 	.name = "diff",
 	.arguments = "[options] A B | A1 A2... -- B1 B2...",
 	.summary = "Compares two runs, or several with several: what changed, and what is noise",
-	.text = "A run is a directory of traces, a report in JSON, or digests, of which all on a "
-		"side "
-		"are one job. Several runs of a side are "
-		"given before and after --, or with commas between them: A1,A2 B1,B2. A "
-		"difference that is not larger than what the runs of a side differ by among "
-		"themselves is called noise; with one run on each side it is unknown. A finding "
-		"is the same one if its detector, its CUDA function and the function that calls "
-		"that one are. If the program will be built again, keep reports (cudaspy report "
-		"--format=json): traces of a program that is gone have no names of places.\n",
+	.text = "A run is a directory of traces, a report in JSON, or digests, of which all on "
+		"a side are one job. Several runs of a side are given before and after --, or "
+		"with commas between them: A1,A2 B1,B2. A difference that is not larger than "
+		"what the runs of a side differ by among themselves is called noise; with one "
+		"run on each side it is unknown. A finding is the same one if its detector, its "
+		"CUDA function and the function that calls that one are. If the program will be "
+		"built again, keep reports (cudaspy report --format=json): traces of a program "
+		"that is gone have no names of places.\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

@@ -217,10 +217,9 @@ const struct command command_dump = {
 	.name = "dump",
 	.arguments = "[options] [DIR... | DIGEST...]",
 	.summary = "Shows each record of the traces in DIR (default: here), one line each",
-	.text = "Columns are parted by one blank (tsv: a tab); '-' is a value that a record does "
-		"not have. "
-		"Times are seconds since the first record, at the call's return; durations are "
-		"seconds. What is particular to a kind of record follows as "
+	.text = "Columns are parted by one blank (tsv: a tab); '-' is a value that a record "
+		"does not have. Times are seconds since the first record, at the call's return; "
+		"durations are seconds. What is particular to a kind of record follows as "
 		"key=value. Of digests it shows all rows, with what is not 0.\n\n" FILTER_HELP,
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),

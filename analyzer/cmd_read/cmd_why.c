@@ -160,8 +160,7 @@ static bool find_function(struct subject *subject, const struct analysis *a, con
 			break;
 	if (fn == a->set->functions.count)
 		warn("why: '%s' is no finding (1), no thread's number, nor the name of one, no "
-		     "CUDA "
-		     "function, no lock (L1), no GPU (gpu0) and no place (file.cu:17)%s",
+		     "CUDA function, no lock (L1), no GPU (gpu0) and no place (file.cu:17)%s",
 		     name, alike(a, name, text, sizeof(text)));
 	else if (!was_called(&a->stats, fn))
 		warn("why: %s was never called in these traces%s", name,
@@ -562,13 +561,11 @@ const struct command command_why = {
 	.summary = "Explains one finding (1), thread, function, lock (L1), GPU (gpu0), rank "
 		   "(rank3) or place (file.cu:17)",
 	.text = "A finding is named by its number in the report (1, or '#1'; the options that "
-		"limit "
-		"the report must be the same, and --suppress and --baseline change its order), a "
-		"thread by its name or number, also as thread1, a function by its name "
-		"(cudaMalloc), a lock as in the report (L1 is the one waited for longest), a GPU "
-		"as "
-		"gpu0, a rank of a job as rank3, a place of the program by file and line "
-		"(src/file.cu:17, or the end of that), or by the file alone. DIR as for "
+		"limit the report must be the same, and --suppress and --baseline change its "
+		"order), a thread by its name or number, also as thread1, a function by its "
+		"name (cudaMalloc), a lock as in the report (L1 is the one waited for longest), "
+		"a GPU as gpu0, a rank of a job as rank3, a place of the program by file and "
+		"line (src/file.cu:17, or the end of that), or by the file alone. DIR as for "
 		"report.\n\n" FILTER_HELP,
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),

@@ -510,17 +510,15 @@ const struct command command_run = {
 	.arguments = "[options] [--] PROGRAM [ARGUMENT...]",
 	.summary = "Runs PROGRAM under the recorder, then reports",
 	.text = "Each process that uses CUDA leaves a trace directory, or with --pack one file. "
-		"The exit status is "
-		"PROGRAM's; if a signal ended it, the same signal ends cudaspy, after the "
-		"report. 2: wrong usage, or nothing could be recorded, so PROGRAM was not begun; "
-		"126, 127: it cannot be run, is not there.\n"
-		"The report goes to the terminal: to standard output, or to standard error where "
-		"standard output is a file or a pipe, which is the program's. --report=FILE puts "
-		"it "
-		"elsewhere; forms other than text go into cudaspy-report.FORMAT in the folder of "
-		"the "
-		"traces.\n"
-		"Options of the recorder can also be given as environment variables: cudaspy(1).\n",
+		"The exit status is PROGRAM's; if a signal ended it, the same signal ends "
+		"cudaspy, after the report. 2: wrong usage, or nothing could be recorded, so "
+		"PROGRAM was not begun; 126, 127: it cannot be run, is not there.\n"
+		"The report goes to the terminal: to standard output, or to standard error "
+		"where standard output is a file or a pipe, which is the program's. "
+		"--report=FILE puts it elsewhere; forms other than text go into "
+		"cudaspy-report.FORMAT in the folder of the traces.\n"
+		"Options of the recorder can also be given as environment variables: "
+		"cudaspy(1).\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.first_ends = true,

@@ -12,8 +12,8 @@
 #define WINDOWS_MOST 500000
 #define RUNNING_LEAST 20 /* of a window: one in so many */
 #define CELLS_MOST (4 * (size_t)WINDOWS_MOST)
-#define FRAMES_MOST \
-	4000000ull /* twelve days; of a longer run time without calls is not looked for */
+/* Twelve days; of a longer run time without calls is not looked for */
+#define FRAMES_MOST 4000000ull
 
 void cost_begin(struct cost_study *cost, const struct accounting *accounts)
 {

@@ -74,9 +74,8 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 		finding->count = ranks->n_missing;
 		finding->what = arena_printf(
 			texts,
-			"at the end %s %s in operation %llu (%s) of communicator %016llx for %s, "
-			"which "
-			"never came to it%s",
+			"at the end %s %s in operation %llu (%s) of communicator %016llx for "
+			"%s, which never came to it%s",
 			text_count(texts, m->n_waiting, "rank"),
 			m->n_waiting == 1 ? "waits" : "wait", (unsigned long long)m->waiting.seq,
 			name_nccl_func(m->waiting.func), (unsigned long long)m->hash,
@@ -95,14 +94,12 @@ const struct detector detector_collective_order = {
 	.sees = "Operations of a communicator, known by NCCL's numbers, have another size or "
 		"another order in one rank than in another, or one rank makes one that another "
 		"passes by; or at the end of the record ranks wait in an operation to which "
-		"another "
-		"recorded rank never came.",
+		"another recorded rank never came.",
 	.blind = "Ranks that were not recorded. Where records are missing (losses, windows, cost "
 		 "windows, deleted parts) only operations that both ranks have are compared.",
-	.fix = "Let all ranks of a communicator make the same operations in the same order: look "
-	       "for a branch that "
-	       "depends on the rank or on its data, an exception that one rank catches, a loop of "
-	       "which one has "
-	       "fewer rounds (PyTorch: join(), drop_last=True).",
+	.fix = "Let all ranks of a communicator make the same operations in the same order: "
+	       "look for a branch that depends on the rank or on its data, an exception that "
+	       "one rank catches, a loop of which one has fewer rounds (PyTorch: join(), "
+	       "drop_last=True).",
 	.conclude = conclude,
 };

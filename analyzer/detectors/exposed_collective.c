@@ -41,10 +41,9 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	finding->cost.idle_gpu_ns = sum_ns;
 	finding->what = arena_printf(
 		texts,
-		"collectives run with nothing beside them: for %s, %s of %s, the GPU "
-		"of %s did nothing but take part "
-		"in them, without its waits for other ranks; %s of its collectives' "
-		"time ran beside its own work",
+		"collectives run with nothing beside them: for %s, %s of %s, the GPU of %s did "
+		"nothing but take part in them, without its waits for other ranks; %s of its "
+		"collectives' time ran beside its own work",
 		text_time(texts, exposed_ns(most)),
 		text_percent(texts, (double)exposed_ns(most), (double)rank_job_ns(most)),
 		text_time(texts, rank_job_ns(most)), text_rank_name(texts, most),
@@ -57,15 +56,12 @@ const struct detector detector_exposed_collective = {
 	.id = "exposed-collective",
 	.of_ranks = true,
 	.title = "GPUs do nothing else while collective operations move their data",
-	.sees = "With --gpu: GPUs of ranks on which, for a fifth of the time or more, nothing ran "
-		"but "
-		"kernels of NCCL, waits for other ranks aside.",
+	.sees = "With --gpu: GPUs of ranks on which, for a fifth of the time or more, nothing "
+		"ran but kernels of NCCL, waits for other ranks aside.",
 	.blind = "Without --gpu nothing. Work of other processes on the GPU.",
 	.fix = "Let them run beside the computation: PyTorch's DDP with smaller buckets "
-	       "(bucket_cap_mb), FSDP with "
-	       "prefetch (backward_prefetch, forward_prefetch), async_op=True and wait() as late "
-	       "as can be; "
-	       "larger batches, fewer bytes (bf16 gradients), accumulate gradients over several "
-	       "steps.",
+	       "(bucket_cap_mb), FSDP with prefetch (backward_prefetch, forward_prefetch), "
+	       "async_op=True and wait() as late as can be; larger batches, fewer bytes (bf16 "
+	       "gradients), accumulate gradients over several steps.",
 	.conclude = conclude,
 };

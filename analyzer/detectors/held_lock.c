@@ -157,8 +157,7 @@ static const char *cure(enum idle_cause cause)
 	if (cause == IDLE_CUDA_WAIT)
 		return detector_held_lock.fix;
 	return "Make the CUDA calls outside of the lock: take it for the data that it protects "
-	       "alone, "
-	       "or give each stream's data a lock of its own.";
+	       "alone, or give each stream's data a lock of its own.";
 }
 
 /* Of GPUs that stood still meanwhile. */
@@ -225,7 +224,6 @@ const struct detector detector_held_lock = {
 		"Locks that do not name their holder (conditions, semaphores, Python's own locks), "
 		"and threads that make no CUDA calls.",
 	.fix = "Release the lock before the wait for the GPU: take it for the data that it "
-	       "protects "
-	       "alone, and wait for an event of the work outside of it.",
+	       "protects alone, and wait for an event of the work outside of it.",
 	.conclude = conclude,
 };

@@ -116,11 +116,10 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 const struct detector detector_hidden_sync = {
 	.id = "hidden-sync",
 	.title = "a call that is no synchronisation waits for the GPU",
-	.sees = "Calls whose time goes beyond their own work and that are known to wait for work "
-		"of the "
-		"device: cudaFree, cudaFreeHost, cudaHostUnregister, cudaFreeArray, loading and "
-		"unloading of modules, a changed stack limit, asynchronous copies from host to "
-		"host.",
+	.sees = "Calls whose time goes beyond their own work and that are known to wait for "
+		"work of the device: cudaFree, cudaFreeHost, cudaHostUnregister, cudaFreeArray, "
+		"loading and unloading of modules, a changed stack limit, asynchronous copies "
+		"from host to host.",
 	.blind = "The GPU is not asked: that it was busy is concluded from what was handed to it "
 		 "and not yet waited for. Calls after a process' last launch or copy are no case: "
 		 "the end has to be waited for. What the wait would have cost elsewhere: where "
@@ -129,8 +128,8 @@ const struct detector detector_hidden_sync = {
 		 "had work and the next wait is for one of them, or more was handed over before "
 		 "it, it is unknown.",
 	.fix = "Free outside the loop, or in the stream's order: cudaMallocAsync and "
-	       "cudaFreeAsync, "
-	       "pools, buffers that are used again. Load code and set limits before the work.",
+	       "cudaFreeAsync, pools, buffers that are used again. Load code and set limits "
+	       "before the work.",
 	.when_long = DETECTOR_CONTRACT(FREE) | DETECTOR_CONTRACT(LIMIT) |
 		     DETECTOR_CONTRACT(MODULE) | DETECTOR_CONTRACT(LIBRARY) |
 		     DETECTOR_CONTRACT(COPY_ASYNC) | DETECTOR_CONTRACT(COPY_BATCH),

@@ -152,12 +152,11 @@ const struct detector detector_ignored_error = {
 		"then went on to allocate, copy, launch or synchronise. An error that makes the "
 		"context unusable is reported once, at the call that returned it first. That "
 		"and launches, copies and memsets that failed are problems, whatever they cost.",
-	.blind =
-		"Whether the program looked at the result: it may have handled the error and gone "
-		"on rightly. Errors that are mostly answers (out of memory for an allocation, peer "
-		"access enabled already, not supported, …) are minor for that reason, or notes, "
-		"however long they took. "
-		"Errors of work on the GPU are returned by some later call.",
+	.blind = "Whether the program looked at the result: it may have handled the error and "
+		 "gone on rightly. Errors that are mostly answers (out of memory for an "
+		 "allocation, peer access enabled already, not supported, …) are minor for that "
+		 "reason, or notes, however long they took. Errors of work on the GPU are "
+		 "returned by some later call.",
 	.fix = "Check the result of every call, and cudaGetLastError() after a launch.",
 	.failures = true,
 	.judge = judge,

@@ -232,9 +232,9 @@ static void tell_exact(const struct analysis *a, struct arena *texts, size_t gpu
 	if (thread)
 		thread_costs_add(&finding->cost.threads, thread, (double)ns, (double)ns);
 	finding->what = arena_printf(texts,
-				     "GPU %u had nothing to do for %s, %s of its idle time, while "
-				     "the next work was being "
-				     "submitted; what it works on takes %s on average",
+				     "GPU %u had nothing to do for %s, %s of its idle time, "
+				     "while the next work was being submitted; what it works on "
+				     "takes %s on average",
 				     g->device, text_time(texts, ns),
 				     text_percent(texts, (double)ns, (double)idle_known_ns(g)),
 				     text_time(texts, g->exact.busy_ns / g->exact.operations));
@@ -275,10 +275,10 @@ const struct detector detector_launch_bound = {
 	.title = "kernels are so short that the GPU waits for each launch",
 	.sees = "With exact times of the GPU: idle time of which 30 % or more passed while the "
 		"feeding thread was in calls that submit work, with operations under 20 us on "
-		"average. Without: threads that spend half of their working time or more in such "
-		"calls, at their own cost, and wait for the GPU ten times or more, all together "
-		"for "
-		"a tenth of that time at most; then it is inferred, and the idle time is unknown.",
+		"average. Without: threads that spend half of their working time or more in "
+		"such calls, at their own cost, and wait for the GPU ten times or more, all "
+		"together for a tenth of that time at most; then it is inferred, and the idle "
+		"time is unknown.",
 	.blind = "Without exact times, how long kernels take, and programs that never wait for the "
 		 "GPU or only ask whether it is done. Python between launches is not in the cost: "
 		 "starved-by-host has it where waits prove an idle GPU.",

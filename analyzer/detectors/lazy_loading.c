@@ -158,17 +158,15 @@ const struct detector detector_lazy_loading = {
 	.id = "lazy-loading",
 	.title = "code is loaded while the program works",
 	.sees = "First launches of kernels and other first uses of code that waited for work of "
-		"the "
-		"device, or that came after a thousand launches and copies: the kernel has to be "
-		"loaded, or the device's stack enlarged, and other threads of the process wait for "
-		"the lock held meanwhile. Before that they are a note, where they take 100 ms or "
-		"more and a twentieth of the run. Modules loaded or unloaded with work between, "
-		"five times or more.",
-	.blind = "Whether the kernel could have been known before. That the device was waited for "
-		 "is "
-		 "concluded from what was handed to it and not yet waited for. Where there are no "
-		 "calls "
-		 "to compare a first use with, all of it may be the loading: a note.",
+		"the device, or that came after a thousand launches and copies: the kernel has "
+		"to be loaded, or the device's stack enlarged, and other threads of the process "
+		"wait for the lock held meanwhile. Before that they are a note, where they take "
+		"100 ms or more and a twentieth of the run. Modules loaded or unloaded with "
+		"work between, five times or more.",
+	.blind = "Whether the kernel could have been known before. That the device was waited "
+		 "for is concluded from what was handed to it and not yet waited for. Where "
+		 "there are no calls to compare a first use with, all of it may be the loading: "
+		 "a note.",
 	.fix = "Load before the work: CUDA_MODULE_LOADING=EAGER, or cudaFuncGetAttributes for each "
 	       "kernel, or launch each once. If the kernel needs much stack, set it before "
 	       "(cudaDeviceSetLimit, cudaLimitStackSize): a larger stack waits for the device, "

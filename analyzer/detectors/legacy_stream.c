@@ -35,9 +35,8 @@ static void tell(const struct analysis *a, struct arena *texts, const struct leg
 	finding->cost.unknown = true;
 	finding->what =
 		arena_printf(texts,
-			     "%s work in the legacy default stream of GPU %u, "
-			     "%s by %s, and work in "
-			     "%llu other stream%s had to wait for each other",
+			     "%s work in the legacy default stream of GPU %u, %s by %s, and "
+			     "work in %llu other stream%s had to wait for each other",
 			     text_count(texts, use->turns, "time"), device,
 			     use->votes >= use->turns / 2 ? "mostly" : "among others",
 			     finding->place.function ?: "unknown calls",
@@ -69,13 +68,12 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 const struct detector detector_legacy_stream = {
 	.id = "legacy-stream",
 	.title = "work in the default stream blocks other streams",
-	.sees = "Kernels, copies and memsets handed to the legacy default stream (stream 0) while "
-		"another stream of the device, made without cudaStreamNonBlocking, had work "
-		"outstanding, and the reverse, ten times or more all through the program. The GPU "
-		"begins such work when all of those streams are done, and none of them goes on "
-		"before it is finished: nothing overlaps. A cudaMemcpy behind the same thread's "
-		"own "
-		"stream is no case: it waits because that is meant.",
+	.sees = "Kernels, copies and memsets handed to the legacy default stream (stream 0) "
+		"while another stream of the device, made without cudaStreamNonBlocking, had "
+		"work outstanding, and the reverse, ten times or more all through the program. "
+		"The GPU begins such work when all of those streams are done, and none of them "
+		"goes on before it is finished: nothing overlaps. A cudaMemcpy behind the same "
+		"thread's own stream is no case: it waits because that is meant.",
 	.blind = "The GPU is not asked: a stream counts as busy until a call has waited for it, "
 		 "and what the order cost is unknown. The order may be what keeps the results "
 		 "right: look before you change it. Streams whose creation was not recorded, and "

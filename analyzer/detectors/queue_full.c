@@ -42,9 +42,8 @@ const struct detector detector_queue_full = {
 		 "(cudaLaunchHostFunc) between their work, of which the program may have learnt "
 		 "how far they have come.",
 	.fix = "If the thread has nothing else to do, nothing is lost. Else hand over fewer and "
-	       "larger "
-	       "pieces of work (a CUDA graph is one), or wait for an event some hundred operations "
-	       "back where the program can use the time.",
+	       "larger pieces of work (a CUDA graph is one), or wait for an event some hundred "
+	       "operations back where the program can use the time.",
 	.everywhere = true,
 	.when_long = DETECTOR_CONTRACT(SUBMIT) | DETECTOR_CONTRACT(LAUNCH) |
 		     DETECTOR_CONTRACT(PEER) | DETECTOR_CONTRACT(MEMSET_SYNC) |

@@ -71,9 +71,8 @@ const struct detector detector_redundant_sync = {
 	.id = "redundant-sync",
 	.title = "a synchronisation has nothing to wait for",
 	.sees = "cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize and their "
-		"relatives of "
-		"a device, stream or event for which everything handed over had been waited for "
-		"already.",
+		"relatives of a device, stream or event for which everything handed over had "
+		"been waited for already.",
 	.blind = "Work that cudaspy cannot see (see `cudaspy info`). Of a call that waits now "
 		 "and then, only the times without anything to wait for are reported. A call "
 		 "behind an asynchronous copy to pageable memory or from host to host, which "

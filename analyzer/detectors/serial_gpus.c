@@ -351,15 +351,13 @@ const struct detector detector_serial_gpus = {
 	.id = "serial-gpus",
 	.title = "GPUs work in turn, not at the same time",
 	.sees = "One thread: cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize "
-		"and their "
-		"relatives at one place, ten times in the program's work or more, each for what "
-		"the thread handed to one GPU after it had waited for another, with nothing under "
-		"way on any other. The cost is what the waits would not take if the GPUs worked "
-		"at once, and the calls' own work. Several threads, or processes of a machine: "
-		"GPUs "
-		"that take ten turns or more, for most of the time, of which waits prove that no "
-		"two work at once; a note if their work brings results to the host, which the "
-		"next one may need.",
+		"and their relatives at one place, ten times in the program's work or more, "
+		"each for what the thread handed to one GPU after it had waited for another, "
+		"with nothing under way on any other. The cost is what the waits would not take "
+		"if the GPUs worked at once, and the calls' own work. Several threads, or "
+		"processes of a machine: GPUs that take ten turns or more, for most of the "
+		"time, of which waits prove that no two work at once; a note if their work "
+		"brings results to the host, which the next one may need.",
 	.blind = "Whether a kernel needs what another GPU computed, which it may read there by "
 		 "peer access, or the host wants to see in pinned memory. Work with copies between "
 		 "GPUs in it, or between memory of unknown location, or to the host, is no case, "

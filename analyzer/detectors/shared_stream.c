@@ -144,20 +144,16 @@ const struct detector detector_shared_stream = {
 	.title = "threads share a stream, and each waits for the others' work",
 	.sees = "Two threads or more that hand work to the same stream, the default stream for "
 		"instance, and wait for it at the same time: from 10 ms and a tenth of their "
-		"working "
-		"time on that they wait for each other's work. How long that is, is inferred from "
-		"the numbers of operations; of copies that wait (cudaMemcpy), by what others had "
-		"done meanwhile, but for copies in the same direction. Threads that take turns "
-		"with a stream are no case.",
+		"working time on that they wait for each other's work. How long that is, is "
+		"inferred from the numbers of operations; of copies that wait (cudaMemcpy), by "
+		"what others had done meanwhile, but for copies in the same direction. Threads "
+		"that take turns with a stream are no case.",
 	.blind = "How long each operation takes, and whether the GPU has room for several at a "
-		 "time: "
-		 "if it has not, a stream each gains nothing in all. Waits for events; copies of "
-		 "one direction, which take turns on the GPU in any "
-		 "case; and kernels of others that a copy waits for, if they do not wait "
-		 "themselves.",
+		 "time: if it has not, a stream each gains nothing in all. Waits for events; "
+		 "copies of one direction, which take turns on the GPU in any case; and kernels "
+		 "of others that a copy waits for, if they do not wait themselves.",
 	.fix = "Give each thread a stream of its own (cudaStreamCreateWithFlags with "
 	       "cudaStreamNonBlocking, or compile with --default-stream per-thread) and let it "
-	       "wait "
-	       "for that one alone.",
+	       "wait for that one alone.",
 	.conclude = conclude,
 };

@@ -25,14 +25,12 @@ const struct detector detector_slow_gpu = {
 	.of_ranks = true,
 	.title = "one rank's GPU takes longer for the same work, and all ranks wait for it",
 	.sees = "As straggler-rank, but the last rank's thread had submitted its operations in "
-		"time, and as "
-		"many other operations of the GPU as the others' threads since the collective "
-		"before.",
-	.blind = "Whether kernels of the same number have the same work: uneven data in them looks "
-		 "the same. With "
-		 "--gpu it is known how long they ran.",
+		"time, and as many other operations of the GPU as the others' threads since the "
+		"collective before.",
+	.blind = "Whether kernels of the same number have the same work: uneven data in them "
+		 "looks the same. With --gpu it is known how long they ran.",
 	.fix = "Compare clocks, temperature and power limit of that GPU with the others' "
-	       "(nvidia-smi -q -d "
-	       "PERFORMANCE,CLOCK), and see whether others use it; else take it out of the job.",
+	       "(nvidia-smi -q -d PERFORMANCE,CLOCK), and see whether others use it; else take "
+	       "it out of the job.",
 	.conclude = conclude,
 };

@@ -40,8 +40,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	finding->cost.gain_known = true;
 	finding->what = arena_printf(texts,
 				     "%s %s of %llu bytes follow one of the same kind, with no "
-				     "other work between: each takes %s, "
-				     "mostly to begin and end",
+				     "other work between: each takes %s, mostly to begin and end",
 				     text_count(texts, most->in_a_row, "operation"),
 				     name_nccl_func(most->func), (unsigned long long)most->bytes,
 				     text_time(texts, each_ns));
@@ -53,14 +52,11 @@ const struct detector detector_small_collectives = {
 	.of_ranks = true,
 	.title = "many small collective operations in a row could be one",
 	.sees = "A hundred operations or more of one function and size, up to 64 KiB, in one "
-		"communicator, each right "
-		"behind another one with nothing else submitted between, for a fiftieth of the "
-		"job's time.",
+		"communicator, each right behind another one with nothing else submitted "
+		"between, for a fiftieth of the job's time.",
 	.blind = "Whether the next one needs the result of the one before.",
-	.fix = "Put the values into one buffer and send that: PyTorch's all_reduce_coalesced, or "
-	       "flatten tensors "
-	       "before; torch.distributed's _coalescing_manager; ncclGroupStart and ncclGroupEnd "
-	       "around "
-	       "them; larger buckets (bucket_cap_mb).",
+	.fix = "Put the values into one buffer and send that: PyTorch's all_reduce_coalesced, "
+	       "or flatten tensors before; torch.distributed's _coalescing_manager; "
+	       "ncclGroupStart and ncclGroupEnd around them; larger buckets (bucket_cap_mb).",
 	.conclude = conclude,
 };

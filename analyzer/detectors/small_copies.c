@@ -89,20 +89,16 @@ static const char *cure(uint32_t variant)
 {
 	if (variant & PAGEABLE)
 		return "Gather the data in one buffer, pinned if it is used again "
-		       "(cudaMallocHost), and "
-		       "copy it once. Lists (cudaMemcpyBatchAsync) and 2-D copies of pageable "
-		       "memory "
-		       "wait for the GPU after a few.";
+		       "(cudaMallocHost), and copy it once. Lists (cudaMemcpyBatchAsync) and "
+		       "2-D copies of pageable memory wait for the GPU after a few.";
 	if (variant & BLOCKING)
 		return "Gather the data in one buffer and copy it once; if it lies in even "
-		       "distances, "
-		       "cudaMemcpy2D copies it in one call. Or hand the copies over with "
-		       "cudaMemcpyAsync in a stream, and wait once behind the last.";
+		       "distances, cudaMemcpy2D copies it in one call. Or hand the copies over "
+		       "with cudaMemcpyAsync in a stream, and wait once behind the last.";
 	if (variant & DEFAULT_STREAM)
 		return "Gather the data in one buffer and copy it once; if it lies in even "
-		       "distances, "
-		       "cudaMemcpy2DAsync copies it in one call, and in a stream of its own "
-		       "cudaMemcpyBatchAsync takes a list.";
+		       "distances, cudaMemcpy2DAsync copies it in one call, and in a stream of "
+		       "its own cudaMemcpyBatchAsync takes a list.";
 	return detector_small_copies.fix;
 }
 

@@ -18,9 +18,8 @@ static const char *cure(const struct analysis *a, struct arena *texts, const str
 	(void)texts;
 	if (hungry_cause(h) == IDLE_HOST_FUNCTION)
 		return "Keep functions in streams short: let them signal a thread that does the "
-		       "work, or "
-		       "put them into a stream of their own behind an event, so that the next "
-		       "operation does not wait for them.";
+		       "work, or put them into a stream of their own behind an event, so that "
+		       "the next operation does not wait for them.";
 	return detector_stalled_on_device.fix;
 }
 
@@ -48,19 +47,17 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 const struct detector detector_stalled_on_device = {
 	.id = "stalled-on-device",
 	.title = "work that was submitted in time waits on the device, and the GPU is idle",
-	.sees = "GPUs that had nothing to do for a fifth of their work or more, and for 50 ms, the "
-		"longest gap aside, though the next operation had been submitted before: it waited "
-		"in its stream behind a function on the host (cudaLaunchHostFunc, "
+	.sees = "GPUs that had nothing to do for a fifth of their work or more, and for 50 ms, "
+		"the longest gap aside, though the next operation had been submitted before: it "
+		"waited in its stream behind a function on the host (cudaLaunchHostFunc, "
 		"cudaStreamAddCallback), whose call is the place; or, with exact times (cudaspy "
-		"run "
-		"--gpu), for an event of another stream, a value, a copy or another GPU, where the "
-		"place is that of the operation that waited.",
+		"run --gpu), for an event of another stream, a value, a copy or another GPU, "
+		"where the place is that of the operation that waited.",
 	.blind = "Without exact times all waits on the device but those for functions on the host; "
 		 "of these the ones that graphs run, and those while other streams may have work.",
 	.fix = "Let the GPU have other work meanwhile, in streams that do not wait for it; take "
-	       "host "
-	       "functions and values that the host writes out of the stream; wait for the event "
-	       "that is needed, not for the last one; copy ahead (two buffers).",
+	       "host functions and values that the host writes out of the stream; wait for the "
+	       "event that is needed, not for the last one; copy ahead (two buffers).",
 	.of_idle = true,
 	.conclude = conclude,
 };

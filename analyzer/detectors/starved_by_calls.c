@@ -23,13 +23,12 @@ static const char *cure(const struct analysis *a, struct arena *texts, const str
 		return "Cure what holds the lock: WAITS and the findings of stalls name its "
 		       "holder.";
 	case IDLE_CUDA_WAIT:
-		return "Hand the next work over before you wait for the last one: a stream keeps "
-		       "it "
-		       "until its turn, and the GPU has something to do when the wait ends.";
+		return "Hand the next work over before you wait for the last one: a stream "
+		       "keeps it until its turn, and the GPU has something to do when the wait "
+		       "ends.";
 	case IDLE_CODE_LOADING:
 		return "Load code before the work: CUDA_MODULE_LOADING=EAGER, or a first use of "
-		       "each "
-		       "kernel and library at the start.";
+		       "each kernel and library at the start.";
 	case IDLE_LAUNCH:
 		return detector_launch_bound.fix;
 	default:
@@ -72,12 +71,11 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 const struct detector detector_starved_by_calls = {
 	.id = "starved-by-calls",
 	.title = "a GPU has nothing to do while its thread is in other CUDA calls",
-	.sees = "GPUs that certainly had nothing to do for a fifth of their work or more, and for "
-		"50 "
-		"ms, the longest gap aside, while the thread that submits their work was inside "
-		"CUDA calls: that allocate, ask or create, at their own cost, in the kernel "
-		"module, for a lock, for another GPU, or submitting. What other findings have of "
-		"the idle time does not count. Mostly the loading of code, it is a note.",
+	.sees = "GPUs that certainly had nothing to do for a fifth of their work or more, and "
+		"for 50 ms, the longest gap aside, while the thread that submits their work was "
+		"inside CUDA calls: that allocate, ask or create, at their own cost, in the "
+		"kernel module, for a lock, for another GPU, or submitting. What other findings "
+		"have of the idle time does not count. Mostly the loading of code, it is a note.",
 	.blind = "Calls that may hand work to the GPU themselves: without exact times "
 		 "(cudaspy run --gpu) nothing is certain from their beginning on.",
 	.fix = "Take the call out of the loop, or submit the next work before it.",

@@ -58,9 +58,9 @@ static const struct {
 	{"managed memory",
 	 "Allocate managed memory once, before the work: it holds a lock of the whole "
 	 "process."},
-	{"mappings of memory", "Map once, or open another process's memory once, and keep it: each "
-			       "change goes through the "
-			       "kernel, for every GPU that has access."},
+	{"mappings of memory", "Map once, or open another process's memory once, and keep it: "
+			       "each change goes through the kernel, for every GPU that has "
+			       "access."},
 	{"memory of a pool",
 	 "Let the pool keep what is freed: raise its cudaMemPoolAttrReleaseThreshold "
 	 "(cudaMemPoolSetAttribute), which is 0 by default, so that each synchronisation gives the "
@@ -68,8 +68,7 @@ static const struct {
 	{"access between GPUs", "Enable it once for each two GPUs, before the work, and keep it: "
 				"all memory of the GPU is mapped anew."},
 	{"contexts", "Keep the context, which takes the start of a GPU to make: no "
-		     "cudaDeviceReset, no cuCtxDestroy "
-		     "before the program ends."},
+		     "cudaDeviceReset, no cuCtxDestroy before the program ends."},
 	{"streams", "Make streams once and use them again."},
 	{"events", "Make events once and record them again and again."},
 	{"graphs",
@@ -427,10 +426,10 @@ const struct detector detector_steady_state = {
 		"more. Memory that is kept and asked for ever more seldom, as by a cache that "
 		"fills, is a note.",
 	.blind = "Whether what is made could be used again: sizes may differ. What a pool would "
-		 "cost instead, unless `cudaspy calibrate` has measured that or the trace has such "
-		 "calls. Allocations from pools (cudaMallocAsync) are a case only where the pool "
-		 "goes to "
-		 "the kernel module for them all through the work, though as much is freed.",
+		 "cost instead, unless `cudaspy calibrate` has measured that or the trace has "
+		 "such calls. Allocations from pools (cudaMallocAsync) are a case only where "
+		 "the pool goes to the kernel module for them all through the work, though as "
+		 "much is freed.",
 	.fix = "Make it once, before the work.",
 	.absorbs = &detector_hidden_sync,
 	.always = DETECTOR_CONTRACT(ALLOC) | DETECTOR_CONTRACT(ALLOC_POOL) |

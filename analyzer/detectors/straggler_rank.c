@@ -14,32 +14,28 @@ static const char *cure(const struct idle_sum *sum)
 	case IDLE_PYTHON:
 	case IDLE_CPU:
 		return "Do that work on no rank alone, or beside the step: in another thread or "
-		       "process, after the "
-		       "step's work has been submitted. PyTorch: logging, checkpoints and "
-		       "evaluation of rank 0 "
-		       "in a thread; the same number of samples for each rank.";
+		       "process, after the step's work has been submitted. PyTorch: logging, "
+		       "checkpoints and evaluation of rank 0 in a thread; the same number of "
+		       "samples for each rank.";
 	case IDLE_LOADER:
 	case IDLE_PIPE:
 	case IDLE_FILE:
 	case IDLE_SOCKET:
-		return "Let that rank's loader be ready before the step: more workers, prefetch, "
-		       "local disks, shards "
-		       "of the same size for all ranks.";
+		return "Let that rank's loader be ready before the step: more workers, "
+		       "prefetch, local disks, shards of the same size for all ranks.";
 	case IDLE_NOT_RUNNING:
-		return "Give that rank's process CPUs of its own: bind ranks to different cores, "
-		       "and start fewer "
-		       "loader workers than there are cores.";
+		return "Give that rank's process CPUs of its own: bind ranks to different "
+		       "cores, and start fewer loader workers than there are cores.";
 	case IDLE_CUDA_WAIT:
 	case IDLE_KERNEL_MODULE:
 	case IDLE_CUDA_CALL:
 	case IDLE_CUDA_LOCK:
-		return "Take that call out of the step, or let all ranks make it in the same step. "
-		       "PyTorch: "
-		       "empty_cache() not within the loop; memory kept, not freed and taken again.";
+		return "Take that call out of the step, or let all ranks make it in the same "
+		       "step. PyTorch: empty_cache() not within the loop; memory kept, not "
+		       "freed and taken again.";
 	default:
-		return "Take out of that rank's step what the others do not do, or let all ranks "
-		       "do it in "
-		       "the same step.";
+		return "Take out of that rank's step what the others do not do, or let all "
+		       "ranks do it in the same step.";
 	}
 }
 
@@ -87,11 +83,10 @@ static void tell_reason(const struct analysis *a, struct arena *texts, const str
 				     "%s; its thread is slower than theirs in many places, by "
 				     "little in each, most %s: %s",
 				     finding->what, reason, ns);
-	finding->fix = "Compare the CPUs of the ranks: bind each rank to cores of its own, next to "
-		       "its GPU, "
-		       "and look for other programs on them and for lower clocks. If they are "
-		       "alike, submit the step with fewer calls (torch.compile, CUDA "
-		       "graphs): then the CPU matters less.";
+	finding->fix = "Compare the CPUs of the ranks: bind each rank to cores of its own, next "
+		       "to its GPU, and look for other programs on them and for lower clocks. "
+		       "If they are alike, submit the step with fewer calls (torch.compile, "
+		       "CUDA graphs): then the CPU matters less.";
 	/* The others would not be as fast as their GPUs either: their own calls take time, too. */
 	finding->cost.gain_low_ns = 0;
 }
@@ -120,16 +115,12 @@ const struct detector detector_straggler_rank = {
 	.of_ranks = true,
 	.title = "one rank holds the others up: they wait for it in collective operations",
 	.sees = "NCCL's operations of all recorded ranks. One rank comes last, for most of the "
-		"time that "
-		"GPUs wait in them, 2.5 % of the job's time or more, in nearly all parts of the "
-		"run, "
-		"and its thread submitted them "
-		"late. The reason is what that thread did since the operation before, and the "
-		"others' "
-		"threads did not.",
+		"time that GPUs wait in them, 2.5 % of the job's time or more, in nearly all "
+		"parts of the run, and its thread submitted them late. The reason is what that "
+		"thread did since the operation before, and the others' threads did not.",
 	.blind = "Ranks that were not recorded, and operations in CUDA graphs, as far as it "
-		 "depends on when "
-		 "they were submitted. What a thread does between its calls on a CPU.",
+		 "depends on when they were submitted. What a thread does between its calls on "
+		 "a CPU.",
 	.fix = "Take out of that rank's step what the others do not do, or let all do it in the "
 	       "same step.",
 	.conclude = conclude,

@@ -83,24 +83,19 @@ const struct detector detector_sync_every_launch = {
 	.id = "sync-every-launch",
 	.title = "the host synchronises after every launch or two",
 	.sees = "cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize and their "
-		"relatives "
-		"at one place, ten times in the program's work or more, each after one or two "
-		"launches "
-		"or copies of its thread that brought nothing to the host, and each followed by "
-		"the "
-		"next within 50 us. The cost is the calls' own work, "
+		"relatives at one place, ten times in the program's work or more, each after "
+		"one or two launches or copies of its thread that brought nothing to the host, "
+		"and each followed by the next within 50 us. The cost is the calls' own work, "
 		"during which the GPU has nothing to do: not the time that the kernels take.",
 	.blind = "Results that the host reads from pinned memory which the GPU writes to, and "
-		 "programs "
-		 "that want to measure each launch. Programs that use managed memory, what comes "
-		 "behind graphs and functions on the host, waits of more than 1 ms, and a GPU that "
-		 "has other work meanwhile are no case. Nor are loops that ask until the work is "
-		 "done (cudaStreamQuery, cudaEventQuery): questions are counted only.",
+		 "programs that want to measure each launch. Programs that use managed memory, "
+		 "what comes behind graphs and functions on the host, waits of more than 1 ms, "
+		 "and a GPU that has other work meanwhile are no case. Nor are loops that ask "
+		 "until the work is done (cudaStreamQuery, cudaEventQuery): questions are "
+		 "counted only.",
 	.fix = "Synchronise where results are needed: what is handed to a stream runs in order "
-	       "without "
-	       "it. For order between streams use cudaStreamWaitEvent, for many small kernels a "
-	       "CUDA "
-	       "graph.",
+	       "without it. For order between streams use cudaStreamWaitEvent, for many small "
+	       "kernels a CUDA graph.",
 	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE),
 	.idle_behind = true,
 	.judge = judge,

@@ -115,10 +115,9 @@ const struct detector detector_time_slicing = {
 		"and which are not clients of the same MPS server. Without it a GPU works for one "
 		"process at a time, a slice of time each; kernels of different processes never run "
 		"at the same time, however small they are.",
-	.blind = "Processes that were not recorded. What the turns cost: that depends on how much "
-		 "of "
-		 "the GPU each would have left to the others, and on how busy they were; a process "
-		 "counts as using the GPU from its first call to its last one.",
+	.blind = "Processes that were not recorded. What the turns cost: that depends on how "
+		 "much of the GPU each would have left to the others, and on how busy they "
+		 "were; a process counts as using the GPU from its first call to its last one.",
 	.fix = "Start the MPS daemon before the processes (nvidia-cuda-mps-control -d), all of one "
 	       "user: kernels that leave room on the GPU then run at the same time; those that "
 	       "fill it gain nothing. Or give each process a GPU of its own.",

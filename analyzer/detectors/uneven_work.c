@@ -33,13 +33,11 @@ const struct detector detector_uneven_work = {
 	.id = "uneven-work",
 	.of_ranks = true,
 	.title = "ranks have different amounts of work, and wait for the one that has most",
-	.sees = "As slow-gpu, but the last rank's thread had submitted more or other work than the "
-		"others'; or the "
-		"last rank changes, and ranks wait a tenth of the job's time for GPUs that are "
-		"still at work.",
+	.sees = "As slow-gpu, but the last rank's thread had submitted more or other work than "
+		"the others'; or the last rank changes, and ranks wait a tenth of the job's "
+		"time for GPUs that are still at work.",
 	.blind = "Kernels that take longer because of their data.",
 	.fix = "Divide the work evenly: batches of the same number of tokens (sort or pack "
-	       "sequences by length), "
-	       "the same number of layers or experts for each rank.",
+	       "sequences by length), the same number of layers or experts for each rank.",
 	.conclude = conclude,
 };

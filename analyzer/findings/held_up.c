@@ -13,8 +13,8 @@
 #define OUTSTANDING_TIMES 3
 #define GPU_PERCENT 60 /* of a rank's lateness, its GPU's part, to blame that */
 #define SAME_PERCENT 80 /* of its late operations, those with no more work than the others had */
-#define ALWAYS_PERCENT \
-	60 /* of all operations, those in which it was last: a slow GPU is always slow */
+/* Of all operations, those in which it was last: a slow GPU is always slow */
+#define ALWAYS_PERCENT 60
 #define SEVERAL_LEAST_PART 4 /* of the job's time, that it was held up by one and another */
 
 static uint64_t part_of(uint64_t percent, uint64_t ns)

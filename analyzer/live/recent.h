@@ -9,8 +9,8 @@
 #include "base/hash.h"
 #include "model/model.h"
 
-#define RECENT_PACKETS \
-	4 /* of each stream of larger traces, besides its tail; fewer where there are many streams */
+/* Of each stream of larger traces, besides its tail; fewer where there are many streams */
+#define RECENT_PACKETS 4
 
 /* A stream of a GPU. */
 struct recent_key {

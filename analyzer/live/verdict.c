@@ -102,8 +102,7 @@ static void find_cycles(struct verdicts *v, const struct live_words *w)
 			v, VERDICT_DEADLOCK, ns,
 			arena_printf(w->texts,
 				     "%s. It has lasted for %s; unless one of these waits has a "
-				     "time limit, "
-				     "none of them can go on%s.",
+				     "time limit, none of them can go on%s.",
 				     text, live_time(w, ns),
 				     behind ? arena_printf(w->texts, ", nor can %s behind them",
 							   text_count(w->texts, behind, "thread"))

@@ -15,8 +15,8 @@
 #include "base/outfile.h"
 
 #define BUFFER_BYTES ((size_t)1 << 20)
-#define NAME_MAX_BYTES \
-	0x7fff /* with the extra fields and the zeros for alignment less than 64 KiB */
+/* With the extra fields and the zeros for alignment less than 64 KiB */
+#define NAME_MAX_BYTES 0x7fff
 
 struct writer_member {
 	char *name;

@@ -637,10 +637,9 @@ int render_text(const struct report *report, FILE *out)
 		fputc('\n', out);
 		print_words(report->more
 				    ?: "More: --verbose has locks, accounts, calls, threads and "
-				       "what they were "
-				       "expected to cost; cudaspy why NAME explains one finding, "
-				       "thread, "
-				       "function, lock, GPU or line of the program.",
+				       "what they were expected to cost; cudaspy why NAME "
+				       "explains one finding, thread, function, lock, GPU or "
+				       "line of the program.",
 			    0, 0, line, out);
 	}
 	return finish_output(out);

@@ -7,8 +7,8 @@
 #include "cost.h"
 #include "text/text.h"
 
-#define COUNTING_NS \
-	20 /* docs/PERFORMANCE.md: a call that is only counted, over one without cudaspy */
+/* A call that is only counted, over one without cudaspy: docs/PERFORMANCE.md. */
+#define COUNTING_NS 20
 #define OVER_LIMIT 1.15 /* so much of it is said to be above: the estimate is no more exact */
 #define THREADS_SHOWN 12
 #define FUNCTIONS_SHOWN 20

@@ -317,8 +317,7 @@ static const char *held_words(const struct idle_writer *w, const struct rank *ra
 
 	return arena_printf(w->texts,
 			    "%s held the others up for %s, last in %s of %s; the others' GPUs "
-			    "waited %s in all. "
-			    "What it did that they did not: %s",
+			    "waited %s in all. What it did that they did not: %s",
 			    text_rank_name(w->texts, rank), text_time(w->texts, rank->late_ns),
 			    text_count(w->texts, rank->last_count, "collective"),
 			    text_count(w->texts, rank->timed, "collective"),

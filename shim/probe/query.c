@@ -10,8 +10,8 @@
 #pragma GCC poison malloc calloc realloc fopen
 
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
-#define OTHERS_MOST \
-	64 /* questions for others in a row: who asks for many asks for this one again by then */
+/* Questions for others in a row: who asks for many asks for this one again by then */
+#define OTHERS_MOST 64
 
 /* What a thread may work between two questions so that the time counts as a wait; what it may so that it still asks for the
  * same; and for how long it may sleep. */

@@ -84,9 +84,8 @@ void spy_warn_not_stored(int error)
 {
 	if (error == -EBUSY || !is_first(error))
 		return;
-	spy_message("%s: nothing can be stored: %s; what is lost is counted, and recording goes on "
-		    "when it "
-		    "can",
+	spy_message("%s: nothing can be stored: %s; what is lost is counted, and recording goes "
+		    "on when it can",
 		    spy_session->directory, spy_message_reason(error));
 	spy_note(SPY_NOTE_OTHER, "recording stopped for a while: %s", spy_message_reason(error));
 }

@@ -21,8 +21,8 @@
 #define BLOCKS 64 /* more than a frame has: those of the frame before are whole */
 #define FAR 0.25 /* from the median: a difference is cut off there */
 #define REMEMBERED 256 /* differences */
-#define PRIOR_NS \
-	250 /* what recording a call takes more than counting it, as long as that is not known */
+/* What recording a call takes more than counting it, as long as that is not known */
+#define PRIOR_NS 250
 #define PRIOR_WEIGHT 2 /* counts as so many differences */
 #define LEAST 8 /* from so many on the cost may be known; … */
 #define SURE 128 /* … from so many on it is */

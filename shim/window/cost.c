@@ -27,8 +27,8 @@
 #include "window/cost.h"
 
 #define FIRST_AFTER_NS 10000000000ull /* of the recording, unless all of it is measured; … */
-#define CONTROL_AFTER_NS \
-	20000000ull /* … with --overhead: the first calls are recorded in any case */
+/* … with --overhead: the first calls are recorded in any case */
+#define CONTROL_AFTER_NS 20000000ull
 
 enum { OFF, SAMPLED, ALL_THE_TIME, CONTROLLED };
 static _Atomic int mode;

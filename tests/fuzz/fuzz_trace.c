@@ -254,10 +254,10 @@ static void make_plain_trace(void)
 		"caller=0x401000\n"
 		"20ms launch cudaLaunchKernel duration=5us kernel=1 stream=8 caller=0x401010\n"
 		"30ms copy cudaMemcpyAsync duration=9ms direction=d2h src=device dst=pageable "
-		"bytes=1000000 stream=8 "
-		"caller=0x401020\n"
+		"bytes=1000000 stream=8 caller=0x401020\n"
 		"40ms memory cudaFree duration=8ms op=free kind=device caller=0x401030\n"
-		"50ms op cudaStreamSynchronize duration=2ms stream=8 result=700 caller=0x401040\n";
+		"50ms op cudaStreamSynchronize duration=2ms stream=8 result=700 "
+		"caller=0x401040\n";
 	char path[TB_PARENT_MAX + 8];
 	FILE *file;
 

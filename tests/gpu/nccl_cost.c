@@ -298,10 +298,9 @@ static void run(struct shared *shared, int rank, int ranks, int blocks)
 		}
 	} else {
 		if (!rank)
-			printf("NCCL %d, interface %d, %d ranks on %d GPUs, events %#x%s; us for "
-			       "each "
-			       "all-reduce: in a row "
-			       "(off, collectives, kernels too), each waited for (the same)\n",
+			printf("NCCL %d, interface %d, %d ranks on %d GPUs, events %#x%s; us "
+			       "for each all-reduce: in a row (off, collectives, kernels too), "
+			       "each waited for (the same)\n",
 			       nccl_version, version, ranks, gpus, wanted,
 			       mask ? "" : " (no profiler)");
 		for (size_t bytes = 8; bytes <= 64 << 20; bytes *= 8)

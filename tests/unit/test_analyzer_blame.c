@@ -187,8 +187,8 @@ static int64_t blamed_when_free(int us, int lacked_us)
 		       "1ms call cudaEventCreate duration=5us device=0\n"
 		       "2ms call cudaEventCreate duration=5us device=0\n"
 		       "40ms wait kind=mutex fn=cudaEventCreate duration=%dus object=0x1000 "
-		       "device=0 flags=16\n%s"
-		       "40001us call cudaEventCreate duration=20ms device=0\n",
+		       "device=0 flags=16\n%s40001us call cudaEventCreate duration=20ms "
+		       "device=0\n",
 		 us, sched);
 	root = report_on(log);
 	ns = sum(root, "root_blame", "waiter=101", "waited_ns");
@@ -487,8 +487,8 @@ static void tell_turns(FILE *out, uint64_t threads, uint64_t thread, uint64_t tu
 		if (k)
 			fprintf(out,
 				"%lluns wait kind=mutex fn=%s outer_fn=%s duration=%lluns "
-				"span=%lluns "
-				"object=0x1000 device=0 holder=%llu holder_fn=%s holder_device=0\n",
+				"span=%lluns object=0x1000 device=0 holder=%llu holder_fn=%s "
+				"holder_device=0\n",
 				(unsigned long long)turn_ns(k), function, function,
 				(unsigned long long)waited_ns, (unsigned long long)waited_ns,
 				(unsigned long long)before + 101,

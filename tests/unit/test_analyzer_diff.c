@@ -339,10 +339,7 @@ static void test_words(void **state)
 {
 	static const char nothing[] = REPORT("", "0", "0", "");
 	static const char once[] =
-		"{\"schema\":\"cudaspy-report-2\",\"findings\":[{\"id\":\"x\",\"title\":\"t\","
-		"\"module\":"
-		"\"/app\",\"cost_ns\":5000000,\"count\":1,\"severity\":\"problem\"}],\"waits\":{},"
-		"\"calls\":[]}";
+		"{\"schema\":\"cudaspy-report-2\",\"findings\":[{\"id\":\"x\",\"title\":\"t\",\"module\":\"/app\",\"cost_ns\":5000000,\"count\":1,\"severity\":\"problem\"}],\"waits\":{},\"calls\":[]}";
 	static const char much[] = REPORT("", "1000000000", "3000000000", "");
 	static const char little[] = REPORT("", "1000100000", "5000", "");
 	static const char hundredth[] = REPORT("", "10000000", "3000000000", "");

@@ -338,8 +338,7 @@ static void test_launches_behind_pageable(void **state)
 			launch(s, 1000, 4000);
 			call(s, 1000, 9 * MS,
 			     "copy cudaMemcpyAsync direction=d2h src=device dst=pageable "
-			     "bytes=4096 "
-			     "stream=8 caller=0x41");
+			     "bytes=4096 stream=8 caller=0x41");
 			for (j = 0; j < launches; j++)
 				launch(s, MS, 4000);
 			wait_for_stream(s, 90000, 0x20);
@@ -395,8 +394,7 @@ static void test_peer_copies(void **state)
 		launch(s, 1000, 4000);
 		call(s, 10000, 50 * MS,
 		     "copy cudaMemcpyPeerAsync form=peer direction=d2d src=device dst=device "
-		     "src_device=0 "
-		     "dst_device=1 bytes=1048576 stream=8 device=0 caller=0x30");
+		     "src_device=0 dst_device=1 bytes=1048576 stream=8 device=0 caller=0x30");
 		wait_for_stream(s, 4000, 0x20);
 	}
 	conclude(s);
@@ -418,8 +416,7 @@ static void test_peer_copies_of_a_ring(void **state)
 	conclude(s);
 	only(s, "staged-peer-copy",
 	     "60 calls copied 60.0 MiB from GPU 0 to GPU 1, 1 to 2, 2 to 3, 3 to 4 and 2 more "
-	     "ways, "
-	     "neither of which");
+	     "ways, neither of which");
 }
 
 int main(void)

@@ -953,8 +953,7 @@ static json_t *tell_pool(struct story *s, int from, int to, bool frees)
 			s->ns += 210000;
 			fprintf(s->log,
 				"%lluns wait kind=ioctl fn=cudaMallocAsync duration=200us "
-				"object=0x21 "
-				"device=0\n",
+				"object=0x21 device=0\n",
 				(unsigned long long)s->ns);
 		}
 		call(s, 0, grows ? 205000 : 2000,
@@ -964,8 +963,7 @@ static json_t *tell_pool(struct story *s, int from, int to, bool frees)
 		if (frees)
 			call(s, 500, 2000,
 			     "memory cudaFreeAsync op=free kind=device pool=1 address=0x2000 "
-			     "bytes=0 "
-			     "stream=8 caller=0x32");
+			     "bytes=0 stream=8 caller=0x32");
 		wait_for_stream(s, 300000, 0x20);
 	}
 	conclude(s);

@@ -100,8 +100,7 @@ static void test_serial_gpus(void **state)
 		/* it may: a small copy between memory of pools, of which nobody asked where it lies */
 		{.gpus = 2,
 		 .between = "copy cudaMemcpyAsync form=1d direction=d2d src=device dst=device "
-			    "bytes=4096 "
-			    "caller=0x13"},
+			    "bytes=4096 caller=0x13"},
 	};
 	struct story *s = *state;
 	json_t *finding;
@@ -295,8 +294,7 @@ static void test_early_sync(void **state)
 		 .host_ns = MS,
 		 .rounds = 50,
 		 .before = "copy cudaMemcpyAsync direction=h2d src=pinned dst=device bytes=1 "
-			   "stream=9 "
-			   "caller=0x12"},
+			   "stream=9 caller=0x12"},
 		{.wait_ns = 30000, .host_ns = MS},
 		{.wait_ns = 2 * MS, .host_ns = MS, .rounds = 9},
 		{.wait_ns = 900 * MS, .host_ns = 900 * MS, .rounds = 1},

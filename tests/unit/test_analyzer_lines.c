@@ -230,8 +230,7 @@ static const char evil_log[] =
 	"60ms wait kind=mutex fn=cuMemcpyDtoHAsync_v2 outer_fn=cudaMemcpyAsync duration=30ms "
 	"object=0x401010 device=0 holder=777\n"
 	"121ms copy cudaMemcpyAsync duration=100ms direction=d2h src=device dst=pageable "
-	"bytes=4096 "
-	"stream=0x11 caller=0x402000\n";
+	"bytes=4096 stream=0x11 caller=0x402000\n";
 
 static void check_harmless(const char *what, const char *text)
 {

@@ -20,9 +20,8 @@ static void make_log(struct log *log)
 	log->used = 0;
 	for (i = 0; i < 3; i++) {
 		add(log,
-		    "trace app.%u pid=%u program=\"app%u\" hostname=\"box\" clock_source=\"tsc\" "
-		    "boot_id=\"b\" probes=1 "
-		    "start_realtime_ns=5000000000\n"
+		    "trace app.%u pid=%u program=\"app%u\" hostname=\"box\" "
+		    "clock_source=\"tsc\" boot_id=\"b\" probes=1 start_realtime_ns=5000000000\n"
 		    "slot 0\n5ms gpu device=0 cc_major=9 cc_minor=0 bytes=150 name=\"H200\" "
 		    "uuid=\"GPU-%c\" pci=\"0\"\n",
 		    100 + i, 100 + i, i, i == 2 ? 'b' : 'a');
@@ -45,8 +44,7 @@ static void make_log(struct log *log)
 		for (j = 1; j <= 40; j++)
 			add(log,
 			    "%uus wait kind=mutex fn=cuMemFree outer_fn=cudaFree duration=%uus "
-			    "object=0x7f000%u holder=%u "
-			    "holder_fn=cudaMalloc holder_device=0\n"
+			    "object=0x7f000%u holder=%u holder_fn=cudaMalloc holder_device=0\n"
 			    "%uus memory cudaFree duration=%uus op=free kind=device bytes=9 "
 			    "device=0 caller=0x6%u\n",
 			    6500 + 1000 * j + 7 * i, 200 + j, j % 5, 100 + i,

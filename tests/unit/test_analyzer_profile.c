@@ -242,9 +242,7 @@ static void test_damaged(void **state)
 		"{%s,\"classes\":[3]}",
 		"{%s,\"classes\":[{\"function\":\"f\",\"bytes\":0,\"expected_ns\":1,\"spread_ns\":"
 		"0}]}",
-		"{%s,\"classes\":[{\"function\":\"f\",\"bytes\":-1,\"expected_ns\":1,\"spread_ns\":"
-		"0,"
-		"\"samples\":1}]}",
+		"{%s,\"classes\":[{\"function\":\"f\",\"bytes\":-1,\"expected_ns\":1,\"spread_ns\":0,\"samples\":1}]}",
 		"{%s,\"classes\":[{\"function\":\"f\",\"direction\":\"up\",\"bytes\":1,"
 		"\"expected_ns\":1,\"spread_ns\":0,\"samples\":1}]}",
 		"{%s,\"classes\":[{\"function\":\"f\",\"op\":\"alloc\",\"bytes\":1,"

@@ -313,8 +313,7 @@ static void test_python_library(void **state)
 {
 	json_t *report = report_of(
 		HEAD CASE("2ms", "0x401060,0x401100",
-			  "3:7,3:8") "3ms call cudaSetDevice "
-				     "duration=2us caller=0x401010\n"
+			  "3:7,3:8") "3ms call cudaSetDevice duration=2us caller=0x401010\n"
 				     "4ms python_code code=3 first_line=5 "
 				     "file=\"/usr/lib/python3.12/m.py\" function=\"to\"\n");
 	json_t *finding = first_finding(report);
