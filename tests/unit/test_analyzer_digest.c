@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "digest/digest.h"
+#include "job/job.h"
 
 /* ---- made by chance -------------------------------------------------------------------------- */
 
@@ -251,6 +252,51 @@ static void test_sums(void **state)
 	assert_true(sum > 0);
 	assert_int_equal(sum_of(digest, 3), sum);
 	assert_int_equal(sum_of(digest, 11), sum);
+	digest_free(digest);
+}
+
+static void add_function(struct job *job, uint32_t rank, uint64_t function, uint64_t ns)
+{
+	struct digest_data data;
+	unsigned int half;
+	uint64_t *row;
+
+	digest_data_init(&data, &job->digest->schema);
+	for (half = 0; half < 2; half++) {
+		row = digest_data_add(&data, D_FUNC);
+		row[D_FUNC_function] = function;
+		row[D_FUNC_total_ns] = ns / 2;
+	}
+	job_sum_add(job, &data, rank);
+	digest_data_release(&data);
+}
+
+/* Which rank has most of a function, and how many have it: the first, the last, one between; with rows of others in between. */
+static void test_job_sums(void **state)
+{
+	struct digest *digest = digest_new();
+	struct job job = {.digest = digest};
+	struct job_sum **sums;
+	size_t n;
+
+	(void)state;
+	add_function(&job, 0, 5, 64);
+	add_function(&job, 0, 6, 9);
+	add_function(&job, 1, 5, 48);
+	add_function(&job, 1, 6, 4096);
+	add_function(&job, 2, 5, 32);
+	add_function(&job, 3, 6, 2048);
+	sums = job_sums(&job, JOB_FUNCTIONS, &n);
+	assert_int_equal(n, 2);
+	assert_int_equal(sums[0]->cells[D_FUNC_function], 6);
+	assert_int_equal(sums[0]->ranks, 3);
+	assert_int_equal(sums[0]->most_rank, 1);
+	assert_int_equal(sums[1]->ranks, 3);
+	assert_int_equal(sums[1]->most_rank, 0);
+	assert_int_equal(sums[1]->most, 64);
+	assert_int_equal(sums[1]->cells[D_FUNC_total_ns], 64 + 48 + 32);
+	free(sums);
+	job_sums_release(&job);
 	digest_free(digest);
 }
 
@@ -503,17 +549,12 @@ static void test_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trees),
-		cmocka_unit_test(test_trees_of_many),
-		cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_sums),
-		cmocka_unit_test(test_equal_and_not),
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_parts_that_overlap),
-		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_distrust),
-		cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_bounded),
+		cmocka_unit_test(test_trees),    cmocka_unit_test(test_trees_of_many),
+		cmocka_unit_test(test_levels),   cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_job_sums), cmocka_unit_test(test_equal_and_not),
+		cmocka_unit_test(test_parts),    cmocka_unit_test(test_parts_that_overlap),
+		cmocka_unit_test(test_damage),   cmocka_unit_test(test_distrust),
+		cmocka_unit_test(test_versions), cmocka_unit_test(test_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,6 +129,10 @@ static void test_access(void **state)
 	"11us op cuCtxEnablePeerAccess duration=9us device=0 context=4 object=1 flags=2\n"
 #define ENDED(call) "20us op " call "\n"
 
+#define OTHER_PROCESS(calls) \
+	"trace app.99 pid=99 program=\"app\"\nslot 1 tid=99\n1us thread tid=99 " \
+	"name=\"app\"\n" calls
+
 /* How long access lasts. */
 static void test_peer_access_ends(void **state)
 {
@@ -148,6 +152,8 @@ static void test_peer_access_ends(void **state)
 			    "16777216"),
 		PEER_COPIES(ENABLED ENDED("cudaDeviceReset duration=9us object=0 result=46"),
 			    "peer", "16777216"),
+		OTHER_PROCESS(ENDED("cudaDeviceReset duration=9us object=0"))
+			PEER_COPIES(ENABLED, "peer", "16777216"),
 		PEER_COPIES(CTX_ENABLED ENDED("cuCtxDestroy_v2 duration=9us object=0xc3 flags=3"),
 			    "peer", "16777216"),
 		PEER_COPIES(CTX_ENABLED OTHER_ENABLED ENDED(

@@ -575,7 +575,7 @@ static void test_held_lock(void **state)
 
 /* Two threads hand over five launches each and wait for 10 ms: in the same stream or not, half of the time at the same time or
  * one after the other. */
-static void sharing(struct log *log, const char *second, bool beside)
+static void sharing(struct log *log, const char *second, bool beside, unsigned int alone)
 {
 	unsigned int thread, i, k;
 
@@ -607,6 +607,12 @@ static void sharing(struct log *log, const char *second, bool beside)
 			    "caller=0x60\n",
 			    at + 10030, stream);
 		}
+		/* and afterwards, for so long, each in a stream of its own */
+		for (i = 0; i < alone; i++)
+			add(log,
+			    "%uus launch cudaLaunchKernel duration=2us device=0 stream=0x3%u\n"
+			    "%uus op cudaStreamSynchronize duration=9000us device=0 stream=0x3%u\n",
+			    1000000 + 10000 * i, thread, 1009500 + 10000 * i, thread);
 	}
 }
 
@@ -616,7 +622,7 @@ static void test_shared_stream(void **state)
 	json_t *root, *finding;
 
 	(void)state;
-	sharing(&log, "0x10", true);
+	sharing(&log, "0x10", true, 0);
 	root = report_on(log.text);
 	finding = find(root, "shared-stream");
 	assert_non_null(finding);
@@ -628,9 +634,11 @@ static void test_shared_stream(void **state)
 	says(finding, "severity", "problem");
 	json_decref(root);
 
-	sharing(&log, "0x20", true);
+	sharing(&log, "0x20", true, 0);
 	silent(log.text, "shared-stream");
-	sharing(&log, "0x10", false); /* they take turns */
+	sharing(&log, "0x10", false, 0); /* they take turns */
+	silent(log.text, "shared-stream");
+	sharing(&log, "0x10", true, 300); /* less than a tenth of the time */
 	silent(log.text, "shared-stream");
 }
 

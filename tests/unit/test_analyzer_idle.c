@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include "idle/host.h"
+#include "idle/idle.h"
 #include "story.h"
 
 #define STEPS 20
@@ -842,6 +843,28 @@ static void test_borrowed_stacks(void **state)
 	assert_ptr_equal(part.stack, &other);
 }
 
+/* Two of three GPUs have nothing to do at the same time, now and again; what is left of an interval counts. */
+static void test_idle_together(void **state)
+{
+	struct idle_interval first[] = {{.begin_ns = 100, .end_ns = 200, .ns = 100},
+					{.begin_ns = 300, .end_ns = 500, .ns = 50}};
+	struct idle_interval third[] = {{.begin_ns = 190, .end_ns = 210, .ns = 20}};
+	struct idle_gpu gpus[] = {{.intervals = first, .intervals_size = 2, .n_intervals = 2},
+				  {.intervals_size = 1},
+				  {.intervals = third, .intervals_size = 1, .n_intervals = 1}};
+
+	(void)state;
+	idle_together(gpus, 3, 1, &(struct idle_interval){.begin_ns = 150, .end_ns = 320});
+	idle_together(gpus, 3, 1, &(struct idle_interval){.begin_ns = 400, .end_ns = 480});
+	idle_together(gpus, 3, 1, &(struct idle_interval){.begin_ns = 500, .end_ns = 600});
+	assert_int_equal(gpus[1].together_ns[0], 50 + 20 + 50);
+	assert_int_equal(gpus[0].together_ns[1], 50 + 20 + 50);
+	assert_int_equal(gpus[1].together_ns[2], 20);
+	assert_int_equal(gpus[2].together_ns[1], 20);
+	assert_int_equal(gpus[0].together_ns[2], 0);
+	assert_int_equal(gpus[1].together_ns[1], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -849,6 +872,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_small_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_worked, setup, teardown),
+		cmocka_unit_test(test_idle_together),
 		cmocka_unit_test_setup_teardown(test_asked_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_on_a_cpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_scheduled, setup, teardown),

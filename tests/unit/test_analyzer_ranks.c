@@ -1055,6 +1055,32 @@ static void test_missing_unknown(void **state)
 	}
 }
 
+/* Rank 2 has not come to the last operation; its record is one that keeps the last, and has not kept the begin. It may have come
+ * before, where nothing that is there shows that it did not. */
+static void test_missing_where_the_begin_is(void **state)
+{
+	struct job *job = *state;
+	unsigned int i;
+	char path[400];
+
+	for (i = 0; i < 4; i++) {
+		begin(job, 3);
+		job->told[2].extra = "packet=4096 bounded=1";
+		fprintf(job->told[2].ran,
+			"slot 0\n1us nccl_comm interface=5 number=1 hash=0xab rank=2 ranks=3 "
+			"tid=7\nslot 2\n");
+		tell_free(job, RANKS);
+		collective_of(job, i % 2 ? "AllGather" : "AllReduce", 9, 2);
+		conclude_into(job, "r");
+		snprintf(path, sizeof(path), "%s/r.2/stream_0001_%06d", job->dir, 0);
+		if (i >= 2)
+			assert_int_equal(remove(path), 0);
+		analyze(job);
+		job->told[2].extra = NULL;
+		assert_int_equal(job->a.ranks.n_missing, i != 3);
+	}
+}
+
 /* ---- what may be missing --------------------------------------------------------------------- */
 
 static void submits(struct job *job, unsigned int k, const char *func, unsigned int seq,
@@ -1529,6 +1555,7 @@ int main(void)
 		RANKS_TEST(test_order),
 		RANKS_TEST(test_order_unknown),
 		RANKS_TEST(test_missing_unknown),
+		RANKS_TEST(test_missing_where_the_begin_is),
 		RANKS_TEST(test_uneven),
 		RANKS_TEST(test_uneven_for_a_while),
 		RANKS_TEST(test_small),

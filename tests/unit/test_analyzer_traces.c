@@ -10,6 +10,7 @@
 #include "scratch.h"
 #include "trace_text.h"
 #include "trace/losses.h"
+#include "trace/parts.h"
 
 /* ---- directories ------------------------------------------------------------------------------ */
 
@@ -359,13 +360,65 @@ static void test_all_lost(void **state)
 	assert_true(losses_all(&sum, &trace));
 }
 
+#define PARTS 4
+
+/* Parts 2, 3, 5 and 6 of a recording, and another one's; each with its own stream of slot 1. */
+static void test_parts_joined(void **state)
+{
+	static const uint32_t numbers[PARTS] = {5, 2, 6, 3}, runs[PARTS] = {2, 2, 5, 5};
+	static struct reader_file files[PARTS + 1];
+	static struct stream streams[PARTS + 1], *stream[PARTS + 1];
+	static struct trace traces[PARTS + 1], *trace[PARTS + 1];
+	struct trace_set set = {
+		.traces = trace, .n_traces = PARTS + 1, .streams = stream, .n_streams = PARTS + 1};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i <= PARTS; i++) {
+		trace[i] = &traces[i];
+		stream[i] = &streams[i];
+		traces[i].metadata.has_uuid = true;
+		traces[i].metadata.uuid[0] = i < PARTS ? 7 : 8;
+		traces[i].part = i < PARTS ? numbers[i] : 1;
+		traces[i].dir = (char *)"a";
+		traces[i].board.head.lost = 1u << i;
+		streams[i].trace = &traces[i];
+		streams[i].slot = i + 1;
+		files[i].part = traces[i].part;
+		streams[i].reader.files = &files[i];
+		streams[i].reader.n_files = 1;
+	}
+	trace_parts_join(&set);
+	for (i = 0; i <= PARTS; i++) {
+		assert_int_equal(traces[i].joined, i < 2 || i == 3);
+		assert_ptr_equal(streams[i].trace, &traces[i < PARTS ? 2 : i]);
+	}
+	assert_int_equal(traces[2].board.head.lost, 1 + 2 + 4 + 8);
+	assert_int_equal(traces[4].board.head.lost, 16);
+	assert_int_equal(traces[2].n_parts, PARTS);
+	assert_int_equal(traces[4].n_parts, 0);
+	for (i = 0; i < PARTS; i++) {
+		uint32_t number = traces[2].parts[i].number;
+		unsigned int k = 0;
+
+		while (numbers[k] != number)
+			k++;
+		assert_int_equal(files[k].run,
+				 runs[i]); /* what is read without a break begins there */
+		assert_true(!i || number > traces[2].parts[i - 1].number);
+	}
+	assert_int_equal(trace_parts_missing(&traces[2]).first, 1);
+	assert_int_equal(trace_parts_missing(&traces[2]).between, 1);
+	trace_parts_release(&traces[2]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_directories),     cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_nothing_lost),    cmocka_unit_test(test_records_lost),
 		cmocka_unit_test(test_missing_streams), cmocka_unit_test(test_all_lost),
-		cmocka_unit_test(test_parts_removed),
+		cmocka_unit_test(test_parts_removed),   cmocka_unit_test(test_parts_joined),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
