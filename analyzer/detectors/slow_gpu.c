@@ -7,7 +7,7 @@
 static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
 		     size_t *n)
 {
-	struct held_up h = held_up_judge(a);
+	struct held_up h = held_up_judge(&a->ranks);
 	struct finding *finding;
 
 	if (h.by != HELD_UP_BY_GPU)

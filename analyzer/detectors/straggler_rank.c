@@ -94,7 +94,7 @@ static void tell_reason(const struct analysis *a, struct arena *texts, const str
 static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
 		     size_t *n)
 {
-	struct held_up h = held_up_judge(a);
+	struct held_up h = held_up_judge(&a->ranks);
 	const struct idle_sum *sum;
 	struct finding *finding;
 

@@ -19,7 +19,7 @@
 #include "base/magic.h"
 
 #define DIGEST_MAJOR 1 /* another one: the file cannot be read */
-#define DIGEST_MINOR 2 /* a later one has more tables, columns or sections */
+#define DIGEST_MINOR 3 /* a later one has more tables, columns or sections */
 
 #define DIGEST_RANK_BYTES (1000000) /* one rank's data and texts are no more than that */
 #define DIGEST_LEVEL_0 256 /* so many ranks keep all rows; with each doubling it is half as many */

@@ -45,9 +45,12 @@ static void add_operation(struct making_digest *m, uint32_t table, const struct 
 	row[D_MEET_gap_ns] = s->gap_ns;
 	row[D_MEET_queued_ns] = s->queued_ns;
 	row[D_MEET_work] = s->work;
+	row[D_MEET_continues] = s->continues;
+	row[D_MEET_first] = s->first;
 	for (i = 0; i < s->n_causes; i++, cause += 2) {
 		cause[0] = digest_text(m, cause_text(m, &s->causes[i]));
 		cause[1] = s->causes[i].ns;
+		row[D_MEET_where_a + i] = s->causes[i].where;
 	}
 	if (s->n_causes)
 		row[D_MEET_place] =

@@ -232,7 +232,12 @@ enum digest_rule {
 	C(TABLE, ns_f, NUMBER, CLEAR) \
 	C(TABLE, place, TEXT, CLEAR) /* of the most of cause_a */ \
 	C(TABLE, host_1_ns, NUMBER, CLEAR) /* its begin by the host's clock, from base_ns on, + 1; 0 unknown */ \
-	C(TABLE, host_error_ns, NUMBER, CLEAR) /* by which that may be wrong */
+	C(TABLE, host_error_ns, NUMBER, CLEAR) /* by which that may be wrong */ \
+	C(TABLE, continues, NUMBER, CLEAR) /* 1: nothing has waited for the communicator's operation before it (since 1.3) */ \
+	C(TABLE, first, NUMBER, CLEAR) /* 1: what its thread did before it is not known: the rank's first one, or behind a gap (since 1.3) */ \
+	C(TABLE, where_a, NUMBER, CLEAR) /* of cause_a, where it is "cuda-wait:FUNCTION": hash of the place, the same in all ranks; 0 unknown (since 1.3) */ \
+	C(TABLE, where_b, NUMBER, CLEAR) C(TABLE, where_c, NUMBER, CLEAR) C(TABLE, where_d, NUMBER, CLEAR) \
+	C(TABLE, where_e, NUMBER, CLEAR) C(TABLE, where_f, NUMBER, CLEAR)
 
 #define DIGEST_MEET(C) DIGEST_OPERATION(C, MEET)
 #define DIGEST_SLOW(C) DIGEST_OPERATION(C, SLOW)

@@ -13,7 +13,7 @@
 #define OUTSTANDING_TIMES 3
 #define GPU_PERCENT 60 /* of a rank's lateness, its GPU's part, to blame that */
 #define SAME_PERCENT 80 /* of its late operations, those with no more work than the others had */
-/* Of all operations, those in which it was last: a slow GPU is always slow */
+/* Of all steps, or else operations, those in which it was last: a slow GPU is always slow */
 #define ALWAYS_PERCENT 60
 #define SEVERAL_LEAST_PART 4 /* of the job's time, that it was held up by one and another */
 
@@ -28,13 +28,22 @@ static uint64_t usual_ns(const struct rank *rank)
 	return rank->late_ns - rank->longest_late_ns;
 }
 
+/* Of the operations of a step all but the first may find the ranks together. */
+static bool is_always_last(const struct ranks *ranks, const struct rank *rank)
+{
+	if (ranks->steps.count >= STEPS_LEAST &&
+	    rank->steps * 100 >= ranks->steps.count * ALWAYS_PERCENT)
+		return true;
+	return rank->last_count * 100 >= rank->timed * ALWAYS_PERCENT;
+}
+
 /* By all that made it late but the longest. */
-static enum held_up_by judge_rank(const struct rank *rank)
+static enum held_up_by judge_rank(const struct ranks *ranks, const struct rank *rank)
 {
 	if (rank->gpu_late_ns - rank->longest_gpu_late_ns < part_of(GPU_PERCENT, usual_ns(rank)))
 		return HELD_UP_BY_HOST;
 	return rank->gpu_late_same_work * 100 >= rank->gpu_late_count * SAME_PERCENT &&
-			       rank->last_count * 100 >= rank->timed * ALWAYS_PERCENT
+			       is_always_last(ranks, rank)
 		       ? HELD_UP_BY_GPU
 		       : HELD_UP_BY_WORK;
 }
@@ -82,9 +91,8 @@ static uint64_t without_outside(const struct rank_steps *steps, uint64_t job_ns)
 	return job_ns - min_u64(steps->outside_ns, job_ns);
 }
 
-struct held_up held_up_judge(const struct analysis *a)
+struct held_up held_up_judge(const struct ranks *ranks)
 {
-	const struct ranks *ranks = &a->ranks;
 	struct held_up h = {.late_ns = ranks->late_ns, .wait_ns = ranks->wait_ns};
 	uint64_t gpu_late_ns = 0;
 	bool outstanding;
@@ -100,6 +108,8 @@ struct held_up held_up_judge(const struct analysis *a)
 			h.rank = rank;
 	}
 	h.job_ns = without_outside(&ranks->steps, h.job_ns);
+	if (ranks->part > 0) /* what is late is of that part, too */
+		h.job_ns = (uint64_t)((double)h.job_ns * ranks->part);
 	if (!h.rank || !rank_late_matters(h.late_ns, h.job_ns) ||
 	    !rank_late_matters(most_exposed_ns(ranks), h.job_ns))
 		return h;
@@ -109,7 +119,7 @@ struct held_up held_up_judge(const struct analysis *a)
 		   rank_parts_habit(&ranks->parts, h.rank->index, ranks->n);
 	/* One that stands out without a habit of it had a bad time: that is neither "mostly" nor "now one and now another". */
 	if (h.mostly)
-		h.by = judge_rank(h.rank);
+		h.by = judge_rank(ranks, h.rank);
 	else if (!outstanding &&
 		 h.late_ns - h.rank->longest_late_ns >= h.job_ns / SEVERAL_LEAST_PART &&
 		 gpu_late_ns >= part_of(GPU_PERCENT, h.late_ns))

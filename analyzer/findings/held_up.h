@@ -25,7 +25,7 @@ struct held_up {
 	uint64_t wait_ns; /* likewise */
 };
 
-struct held_up held_up_judge(const struct analysis *a);
+struct held_up held_up_judge(const struct ranks *ranks);
 
 /* Of what made a rank's thread late, the largest; NULL: nothing is known. */
 const struct idle_sum *held_up_reason(const struct analysis *a, const struct rank *rank);

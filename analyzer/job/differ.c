@@ -124,15 +124,30 @@ static void find_habits(struct job *job)
 /* But for the longest, per operation. */
 static uint64_t mean_late_ns(const struct job_rank *r)
 {
-	return r->met > 1 ? (r->late_ns - r->longest_late_ns) / (r->met - 1) : 0;
+	return r->met > 1 ? (r->behind_ns - r->longest_behind_ns) / (r->met - 1) : 0;
 }
 
-/* Of its time, what others waited for it, by all its operations: those that were compared stand for the rest. */
-static uint64_t cost_of(const struct job_rank *r)
+/* Operations that were compared stand for the rest. */
+static uint64_t of_all(const struct job_rank *r, uint64_t ns)
 {
-	double ns = (double)mean_late_ns(r) * (double)max_u64(r->timed, r->met);
+	double all_ns = r->met ? (double)ns * (double)job_operations_of(r) / (double)r->met : 0;
 
-	return ns < (double)(NUMBER_MOST / 2) ? (uint64_t)ns : NUMBER_MOST / 2;
+	return all_ns < (double)(NUMBER_MOST / 2) ? (uint64_t)all_ns : NUMBER_MOST / 2;
+}
+
+/* How far it was behind the middle, but for the longest time. */
+static uint64_t usually_behind_ns(const struct job_rank *r)
+{
+	return of_all(r, mean_late_ns(r) * r->met);
+}
+
+/* Of the job's time, what others waited for it, as the report of traces says it; and where another one was later still, what
+ * they will, when that one is late no more. */
+static uint64_t cost_of(const struct job *job, const struct job_rank *r)
+{
+	bool is_alone = r - job->ranks == job->held_up;
+
+	return of_all(r, is_alone ? r->late_ns : add_capped(r->late_ns, r->beside_ns));
 }
 
 static uint64_t time_of(const struct job_rank *r)
@@ -164,7 +179,7 @@ struct usual {
 /* In nearly all of its operations, by a bit; or now and then, by much. */
 static bool has_habit(const struct job_rank *r, const struct usual *u)
 {
-	uint64_t usual_ns = r->usual_late_ns * max_u64(r->timed, r->met);
+	uint64_t usual_ns = r->usual_late_ns * job_operations_of(r);
 	uint64_t more = r->often_late - min_u64(u->often, r->often_late);
 
 	if (ppm(usual_ns, met_ns(r)) >= USUAL_PPM && is_far(&u->late_ns, r->usual_late_ns) &&
@@ -177,13 +192,15 @@ static bool has_habit(const struct job_rank *r, const struct usual *u)
 /* Of few ranks the parts of the run alone tell whether it is chance, of very many it is enough that no other one is like it. */
 static bool is_late(const struct job *job, const struct job_rank *r, const struct usual *u)
 {
-	if (r->met < MET_LEAST || !rank_late_matters(cost_of(r), met_ns(r)))
+	if (r->met < MET_LEAST || !rank_late_matters(usually_behind_ns(r), met_ns(r)))
 		return false;
 	if (job->n_ranks <= JOB_PARTS_MOST &&
 	    !rank_parts_habit(&job->parts, (size_t)(r - job->ranks), job->n_ranks))
 		return false;
-	return job->n_ranks < JOB_FEW ? mean_late_ns(r) / FEW_TIMES >= u->mean_late_ns
-				      : has_habit(r, u);
+	if (job->n_ranks >= JOB_FEW)
+		return has_habit(r, u);
+	return mean_late_ns(r) / FEW_TIMES >= u->mean_late_ns &&
+	       rank_late_matters(of_all(r, r->sure_ns), met_ns(r));
 }
 
 static bool *find_late(struct job *job)
@@ -208,7 +225,7 @@ static bool *find_late(struct job *job)
 	u.often = job_median(values[1], n);
 	u.mean_late_ns = job_median(values[2], n);
 	for (i = 0; n > 1 && i < job->n_ranks; i++)
-		late[i] = is_late(job, &job->ranks[i], &u);
+		late[i] = i == job->held_up || is_late(job, &job->ranks[i], &u);
 	for (i = 0; i < ARRAY_SIZE(values); i++)
 		free(values[i]);
 	return late;
@@ -218,11 +235,14 @@ static bool *find_late(struct job *job)
 
 static const char *cause_of(const struct job *job, const struct job_rank *r, uint64_t *percent)
 {
+	bool by_thread = r - job->ranks == job->held_up && job->held_up_by == HELD_UP_BY_HOST;
 	size_t i, most = 0;
 	uint64_t sum_ns = 0;
 	const char *cause;
 
 	for (i = 0; i < job->n_causes; i++) {
+		if (by_thread && !strcmp(job->causes[i], idle_cause_codes[IDLE_GPU_WORK]))
+			continue;
 		sum_ns += r->cause_ns[i];
 		if (r->cause_ns[i] > r->cause_ns[most])
 			most = i;
@@ -275,7 +295,7 @@ static void tell_late(struct job *job, uint32_t rank)
 	struct job_finding *f = add(job, gpu ? JOB_GPU : JOB_RANK, gpu ? r->gpu : rank, cause);
 	const char *mostly = percent >= CAUSE_PERCENT ? "" : "of several reasons most: ";
 
-	f->cost_ns = cost_of(r);
+	f->cost_ns = cost_of(job, r);
 	f->share_ppm = ppm(f->cost_ns, met_ns(r));
 	f->what = arena_printf(&job->texts, "%s%s (%s) comes late to collectives: %s%s",
 			       gpu ? "the GPU of " : "", r->name, where_words(job, r), mostly,
@@ -330,7 +350,7 @@ static void tell_host(struct job *job, const bool *late, uint32_t host, uint32_t
 	for (i = 0; i < job->n_ranks; i++) {
 		if (job->ranks[i].host != host || !late[i])
 			continue;
-		f->cost_ns = max_u64(f->cost_ns, cost_of(&job->ranks[i]));
+		f->cost_ns = max_u64(f->cost_ns, cost_of(job, &job->ranks[i]));
 		time_ns = max_u64(time_ns, met_ns(&job->ranks[i]));
 		sum_ns += mean_late_ns(&job->ranks[i]);
 	}

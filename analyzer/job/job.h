@@ -3,15 +3,15 @@
  * in what; who was last at collective operations; which steps were slow. Made of a digest (load.c), in one pass over its
  * ranks. The sections (sections.c and others of this folder) make tables of it, and know no digest.
  *
- * Statistics are medians and distances from them: a few ranks that are far out move neither. All thresholds are in
- * differ.c.
+ * Which operations are one, clocks, who was last and why ranks/ says, as of traces (feed.c). Beside that, ranks are compared by
+ * medians and distances from them: a few ranks that are far out move neither. All thresholds of that are in differ.c.
  */
 #ifndef CUDASPY_JOB_H
 #define CUDASPY_JOB_H
 
 #include "digest/digest.h"
 #include "idle/causes.h"
-#include "ranks/habit.h"
+#include "findings/held_up.h"
 
 #define JOB_CAUSES_MOST 128 /* codes of causes that are told apart */
 
@@ -37,6 +37,7 @@ struct job_rank {
 	uint64_t begin_ns, span_ns, dormant_ns, records, lost_records, calls, calls_ns, lost_ns;
 	uint64_t outside_ns, working_ns;
 	uint64_t operations, timed, captured, untimed;
+	bool sampled; /* not all of its operations that can be compared are here */
 	uint64_t cost_ppm_1;
 	bool ended;
 	struct job_part *parts; /* NULL: of a recording without, all of it; of the job's texts */
@@ -52,21 +53,24 @@ struct job_rank {
 		uint64_t longest_ns; /* of one call, or more than that */
 	} lost[JOB_LOST_TO];
 	uint64_t own_ns, own_operations; /* of its GPU, exactly; 0 unknown */
-	/* Of collective operations: filled in by meetings.c */
+	/* Of collective operations: filled in by meetings.c; last, late_ns, waited_ns as in struct rank */
 	uint64_t
 		met; /* sampled ones in which others were there, too, and clocks could be aligned */
-	uint64_t last; /* of these, those in which it came last */
+	uint64_t last; /* of these, those in which it came last, and others waited for it … */
+	uint64_t late_ns; /* … so long, the longest of their waits in each */
 	uint64_t first_met_ns, last_met_ns; /* when it submitted the first and the last one */
-	uint64_t late_ns; /* behind the middle of the ranks, in all of them … */
-	uint64_t longest_late_ns; /* … and in one */
+	uint64_t behind_ns; /* the middle of the ranks, in all of them … */
+	uint64_t longest_behind_ns; /* … in one … */
+	uint64_t beside_ns; /* … and in those in which another one was the last */
 	uint64_t
 		usual_late_ns; /* on average, but for the tenth in which it was latest: a habit, no hiccups */
 	uint64_t often_late; /* in how many it was late by far more than ranks are by chance */
+	uint64_t sure_ns; /* of late_ns, what something waited for, but for the longest */
 	uint64_t waited_ns; /* until the last one came */
 	uint64_t gpu_late,
 		same_work; /* late for its GPU: how often, and with no more work than the others */
-	uint64_t cause_ns
-		[JOB_CAUSES_MOST]; /* of late_ns, by what its thread did and the others did not */
+	/* Of late_ns, by what its thread did and the others did not; where it was behind and not last, of behind_ns. */
+	uint64_t cause_ns[JOB_CAUSES_MOST];
 	const char *place; /* where most of the largest cause was; empty: unknown */
 	uint64_t place_ns;
 	uint64_t fit_error_ns; /* of its GPU's timer, against the others' */
@@ -162,12 +166,6 @@ struct job_finding {
 #define JOB_FEW 8 /* ranks: of fewer it is unknown what is usual among them */
 #define JOB_PARTS_MOST 64 /* ranks: of more the parts of the run are not compared */
 
-/* An operation that a rank came to, if not late: ns is 0. */
-struct job_moment {
-	uint64_t at_ns, meeting, ns;
-	uint32_t rank;
-};
-
 /* Tables of the digest whose rows are put together over all ranks. */
 enum job_sum_table { JOB_FUNCTIONS, JOB_CAUSES, JOB_LOCKS, JOB_EDGES, JOB_SUMS };
 
@@ -225,8 +223,10 @@ struct job {
 	} * late; /* of each rank, in each operation; while it is made */
 	struct rank_parts
 		parts; /* the same in the order of time, where there are few ranks; likewise */
-	struct job_moment *moments; /* of these, until they are in order; likewise */
-	size_t n_moments;
+	const struct ranks *ranks_of; /* that operations are evaluated by; likewise: feed.c */
+	uint32_t
+		held_up; /* rank that holds the others up, by the rules for traces; UINT32_MAX: none */
+	enum held_up_by held_up_by;
 	struct meeting_row *rows; /* while it is made: load.c, meetings.c */
 	size_t n_rows;
 };
@@ -234,6 +234,12 @@ struct job {
 /* job_release in all cases; the digest must live as long. */
 void job_init(struct job *job, const struct digest *digest);
 void job_release(struct job *job);
+
+/* Operations that those that were compared stand for, and these. */
+static inline uint64_t job_operations_of(const struct job_rank *r)
+{
+	return r->sampled ? max_u64(r->timed, r->met) : r->met;
+}
 
 /* The words of a cause's code, as a sentence has them. */
 const char *job_cause_text(const char *code);
@@ -244,17 +250,17 @@ const char *job_cause_text(const char *code);
 struct meeting_row {
 	uint64_t key, comm, bytes;
 	uint32_t rank;
+	uint32_t comm_number; /* from 1 on: feed.c */
 	uint8_t function;
 	bool slow; /* it was among the longest */
-	bool aligned;
-	uint64_t submit_ns; /* by the host's clock, since the epoch */
-	uint64_t host_ns; /* the same of its begin; 0 unknown */
+	bool by_host, continues, first; /* as in struct rank_op */
+	uint64_t submit_ns, submitted_ns; /* by the host's clock, since the epoch */
+	uint64_t host_ns, host_error_ns; /* the same of its begin; 0 unknown */
 	uint64_t begin_ns, end_ns; /* GPU's timer */
-	uint64_t period_ns, queued_ns, work;
-	int64_t arrival_ns; /* by the timer of the communicator's reference */
+	uint64_t period_ns, work;
 	struct meeting_cause {
 		uint8_t cause;
-		uint64_t ns;
+		uint64_t ns, where; /* 0 unknown */
 	} causes[DIGEST_OPERATION_CAUSES];
 	const char *place;
 };
@@ -271,10 +277,8 @@ void job_sums_release(struct job *job);
 /* Those of a table, the ones with most in the column `by` first; *n of them. The caller frees the array. */
 struct job_sum **job_sums(const struct job *job, enum job_sum_table table, size_t *n);
 
-void job_align_all(struct job *job); /* meetings.c: all clocks */
-void job_meet(
-	struct
-	job *job); /* meetings.c: who was last, when clocks are aligned, and the begin is known */
+void job_align_hosts(struct job *job); /* clocks.c */
+void job_meet(struct job *job); /* meetings.c: who was last, when the begin is known */
 void job_begin(struct job *job); /* cover.c: when it began */
 /* A time of a rank's host, since the job's begin, by the first host's clock as far as that is known; no less than 0. */
 uint64_t job_at_ns(const struct job *job, uint32_t rank, uint64_t ns);

@@ -310,11 +310,15 @@ static void load_row(struct loading *l, uint32_t table, uint32_t row)
 		.function = (uint8_t)number_at(l, table, row, D_MEET_function),
 		.rank = l->index,
 		.slow = table == D_SLOW,
+		.by_host = number_at(l, table, row, D_MEET_by_host),
+		.continues = number_at(l, table, row, D_MEET_continues),
+		.first = number_at(l, table, row, D_MEET_first),
 		.submit_ns = add_capped(base_ns, number_at(l, table, row, D_MEET_submit_ns)),
+		.submitted_ns = add_capped(base_ns, number_at(l, table, row, D_MEET_submitted_ns)),
+		.host_error_ns = number_at(l, table, row, D_MEET_host_error_ns),
 		.host_ns = host_1_ns ? add_capped(base_ns, host_1_ns - 1) : 0,
 		.begin_ns = add_capped(timer_ns, number_at(l, table, row, D_MEET_begin_ns)),
 		.period_ns = number_at(l, table, row, D_MEET_period_ns),
-		.queued_ns = number_at(l, table, row, D_MEET_queued_ns),
 		.work = number_at(l, table, row, D_MEET_work),
 		.place = text_at(l, table, row, D_MEET_place)};
 	m->end_ns = add_capped(m->begin_ns, number_at(l, table, row, D_MEET_took_ns));
@@ -323,6 +327,7 @@ static void load_row(struct loading *l, uint32_t table, uint32_t row)
 
 		m->causes[i].cause = job_cause_index(job, code);
 		m->causes[i].ns = number_at(l, table, row, D_MEET_ns_a + 2 * i);
+		m->causes[i].where = number_at(l, table, row, D_MEET_where_a + i);
 	}
 }
 
@@ -559,6 +564,9 @@ static void load_rank(struct loading *l, bool is_first)
 		l->rank->gpu = gpu_of(l);
 	load_time(l, is_first);
 	load_sums(l, is_first);
+	l->rank->sampled |=
+		l->data->tables[D_MEET].n >=
+		digest_rows_at(&l->job->digest->schema.tables[D_MEET], l->job->digest->level);
 	for (i = 0; i < l->data->tables[D_MEET].n; i++)
 		load_row(l, D_MEET, i);
 	for (i = 0; i < l->data->tables[D_SLOW].n; i++)
@@ -641,7 +649,7 @@ void job_init(struct job *job, const struct digest *digest)
 	struct loading l = {.job = job, .data = &data};
 	size_t n, i;
 
-	*job = (struct job){.digest = digest};
+	*job = (struct job){.digest = digest, .held_up = UINT32_MAX};
 	job_cause_index(job, "");
 	ranks = digest_ranks(digest, &n);
 	job->ranks = xcalloc(n + 1, sizeof(*job->ranks));
@@ -663,7 +671,7 @@ void job_init(struct job *job, const struct digest *digest)
 	tell_jobs_apart(job);
 	find_missing(job);
 	job_share(job);
-	job_align_all(job);
+	job_align_hosts(job);
 	job_begin(job);
 	job_meet(job);
 	job_cover(job);

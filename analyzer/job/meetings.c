@@ -1,105 +1,38 @@
 /*
- * analyzer/job/meetings.c: operations of several ranks: who came last, by how much, and what that one did meanwhile that the
- * others did not. And which operations came late for all. Called when all ranks are loaded.
+ * analyzer/job/meetings.c: collective operations of all ranks: how late each of them came, and why; and which operations came
+ * long after the one like it before. Who was last, and how long the others waited for it, ranks/ finds, which is given the
+ * operations again (feed.c), and shows each as it is evaluated. Called when all ranks are loaded.
  */
 #include <stdlib.h>
-#include "clocks.h"
+#include "feed.h"
 
 #define TOLERANCE_NS 1000 /* timers of GPUs count in steps of up to a microsecond */
 #define CAUSE_LEAST_NS 20000 /* why a rank was late by less is not looked for */
-#define ON_THE_WAY_NS 50000 /* what begins later behind its submission waited for its GPU */
-
-static int by_meeting(const void *a, const void *b)
-{
-	const struct meeting_row *x = a, *y = b;
-
-	return job_compare(x->comm, y->comm) ?: job_compare(x->key, y->key) ?:
-	       job_compare(x->rank, y->rank) ?: job_compare(x->slow, y->slow);
-}
-
-/* A row that is in both tables is one, and has been chosen by its hash. */
-static void join_rows(struct job *job)
-{
-	struct meeting_row *rows = job->rows;
-	size_t n = 0, i;
-
-	for (i = 0; i < job->n_rows; i++) {
-		if (n && rows[n - 1].comm == rows[i].comm && rows[n - 1].key == rows[i].key &&
-		    rows[n - 1].rank == rows[i].rank)
-			continue;
-		rows[n++] = rows[i];
-	}
-	job->n_rows = n;
-}
 
 /* ---- one operation --------------------------------------------------------------------------- */
 
 struct meeting {
 	struct job *job;
-	const struct meeting_row *rows; /* aligned ones and others */
+	const struct rank_instance *instance;
 	size_t n, n_aligned;
 	int64_t first_ns, middle_ns, last_ns; /* arrivals */
-	const struct meeting_row *last;
-	uint64_t queued_ns, work; /* medians */
-	bool medians_known;
-	uint64_t cause_ns[JOB_CAUSES_MOST]; /* medians */
-	bool cause_known[JOB_CAUSES_MOST];
+	const struct rank_op *last;
 	uint64_t *values; /* room for all */
 };
-
-static uint64_t cause_of(const struct meeting_row *row, uint8_t cause)
-{
-	size_t i;
-
-	for (i = 0; i < DIGEST_OPERATION_CAUSES; i++)
-		if (row->causes[i].cause == cause)
-			return row->causes[i].ns;
-	return 0;
-}
-
-/* Of all ranks there: the one that is late is one of them, and seldom in the middle. */
-static uint64_t median_cause(struct meeting *m, uint8_t cause)
-{
-	size_t i;
-
-	if (m->cause_known[cause])
-		return m->cause_ns[cause];
-	for (i = 0; i < m->n; i++)
-		m->values[i] = cause_of(&m->rows[i], cause);
-	m->cause_ns[cause] = job_median(m->values, m->n);
-	m->cause_known[cause] = true;
-	return m->cause_ns[cause];
-}
-
-static void find_medians(struct meeting *m)
-{
-	size_t i;
-
-	if (m->medians_known)
-		return;
-	for (i = 0; i < m->n; i++)
-		m->values[i] = m->rows[i].queued_ns;
-	m->queued_ns = job_median(m->values, m->n);
-	for (i = 0; i < m->n; i++)
-		m->values[i] = m->rows[i].work;
-	m->work = job_median(m->values, m->n);
-	m->medians_known = true;
-}
 
 /* False: fewer than two ranks, whose clocks are known, were there. */
 static bool meet(struct meeting *m)
 {
-	int64_t *arrivals = xcalloc(m->n + 1, sizeof(*arrivals));
-	size_t i;
+	int64_t *arrivals = xcalloc(m->instance->n_ops + 1, sizeof(*arrivals));
+	const struct rank_op *op;
 
-	m->n_aligned = 0;
-	m->last = NULL;
-	for (i = 0; i < m->n; i++) {
-		if (!m->rows[i].aligned)
+	m->n = m->instance->n_ops;
+	for (op = m->instance->ops; op; op = op->next) {
+		if (!op->aligned)
 			continue;
-		arrivals[m->n_aligned++] = m->rows[i].arrival_ns;
-		if (!m->last || m->rows[i].arrival_ns > m->last->arrival_ns)
-			m->last = &m->rows[i];
+		arrivals[m->n_aligned++] = op->arrival_ns;
+		if (!m->last || op->arrival_ns > m->last->arrival_ns)
+			m->last = op;
 	}
 	if (m->n_aligned > 1) {
 		m->middle_ns = job_median_signed(arrivals, m->n_aligned);
@@ -110,87 +43,63 @@ static bool meet(struct meeting *m)
 	return m->n_aligned > 1;
 }
 
-static uint64_t tolerance_of(const struct job *job, const struct meeting_row *row)
-{
-	return max_u64(TOLERANCE_NS, job->ranks[row->rank].fit_error_ns);
-}
-
 /* How late it was behind the middle, by more than clocks can tell. */
-static uint64_t late_by(const struct meeting *m, const struct meeting_row *row)
+static uint64_t late_by(const struct meeting *m, const struct rank_op *op)
 {
 	uint64_t late_ns =
-		row->arrival_ns > m->middle_ns ? (uint64_t)(row->arrival_ns - m->middle_ns) : 0;
+		op->arrival_ns > m->middle_ns ? (uint64_t)(op->arrival_ns - m->middle_ns) : 0;
 
-	return row->aligned && late_ns > tolerance_of(m->job, row) ? late_ns : 0;
+	return late_ns > max_u64(TOLERANCE_NS, op->member->fit.error_ns) ? late_ns : 0;
 }
 
-/* A call that is made to wait for the GPU: the GPU is late with its work if most other ranks wait there, too; else it is the
- * program that waits where it need not. */
-static uint8_t charged_to(struct meeting *m, uint8_t cause)
+/* What of that is new: as ranks/ has it of the last one, where nothing has waited for the operation before (find_paid). */
+static uint64_t new_of(const struct rank_op *op, uint64_t late_ns)
 {
-	const char *wait = idle_cause_codes[IDLE_CUDA_WAIT], *code = m->job->causes[cause];
+	struct rank_member *member = op->member;
 
-	if (strncmp(code, wait, strlen(wait)) != 0 || code[strlen(wait)] != ':')
-		return cause;
-	return job_cause_index(m->job,
-			       median_cause(m, cause) ? idle_cause_codes[IDLE_GPU_WORK] : wait);
+	if (!op->continues)
+		member->behind_middle_ns = 0;
+	late_ns -= min_u64(member->behind_middle_ns, late_ns);
+	member->behind_middle_ns += late_ns;
+	return late_ns;
 }
 
-/* What of its lateness its causes explain, each no more than what is left: to sums, by cause. */
-static void explain(struct meeting *m, const struct meeting_row *row, uint64_t late_ns,
-		    uint64_t sums[JOB_CAUSES_MOST])
+/* Of one that was last, ranks/ has found why: with what it was late by before. */
+static void see_reasons(struct meeting *m, const struct rank_op *op, uint64_t late_ns)
 {
-	uint8_t gpu_work = job_cause_index(m->job, idle_cause_codes[IDLE_GPU_WORK]);
-	uint64_t left_ns = late_ns, ns;
-	size_t i;
+	struct job_rank *rank = &m->job->ranks[op->row->rank];
+	struct rank_reasons reasons;
+	uint64_t gpu_ns = 0;
+	uint32_t i;
 
-	for (i = 0; i < DIGEST_OPERATION_CAUSES; i++) {
-		if (!row->causes[i].ns)
-			continue;
-		ns = row->causes[i].ns;
-		ns -= min_u64(ns, median_cause(m, row->causes[i].cause));
-		ns = min_u64(ns, left_ns);
-		sums[charged_to(m, row->causes[i].cause)] += ns;
-		left_ns -= ns;
+	rank_reasons_find(m->job->ranks_of, m->instance, op, late_ns, &reasons);
+	for (i = 0; i < reasons.n; i++) {
+		uint64_t *sum = &rank->cause_ns[job_cause_of_part(m->job, &reasons.all[i].part)];
+
+		*sum = add_capped(*sum, reasons.all[i].ns);
+		if (reasons.all[i].part.cause == IDLE_GPU_WORK)
+			gpu_ns += reasons.all[i].ns;
 	}
-	find_medians(m);
-	if (left_ns * 10 <= late_ns) /* rounding, and what is on its way */
-		return;
-	if (row->queued_ns > m->queued_ns + ON_THE_WAY_NS)
-		sums[gpu_work] += left_ns;
-	else
-		sums[job_cause_index(m->job, idle_cause_codes[IDLE_UNEXPLAINED])] += left_ns;
+	if (2 * gpu_ns > late_ns) {
+		rank->gpu_late++;
+		rank->same_work += reasons.same_work;
+	}
 }
 
-static uint8_t largest_of(const uint64_t sums[JOB_CAUSES_MOST])
+static void see_late(struct meeting *m, const struct rank_op *op, uint64_t late_ns, bool is_last)
 {
-	uint8_t i, most = 0;
+	struct job_rank *rank = &m->job->ranks[op->row->rank];
 
-	for (i = 1; i < JOB_CAUSES_MOST; i++)
-		if (sums[i] > sums[most])
-			most = i;
-	return most;
-}
-
-static void see_late(struct meeting *m, const struct meeting_row *row, uint64_t late_ns)
-{
-	struct job_rank *rank = &m->job->ranks[row->rank];
-	uint8_t gpu_work = job_cause_index(m->job, idle_cause_codes[IDLE_GPU_WORK]), i;
-	uint64_t sums[JOB_CAUSES_MOST] = {0};
-
-	rank->late_ns = add_capped(rank->late_ns, late_ns);
-	rank->longest_late_ns = max_u64(rank->longest_late_ns, late_ns);
+	rank->behind_ns = add_capped(rank->behind_ns, late_ns);
+	rank->longest_behind_ns = max_u64(rank->longest_behind_ns, late_ns);
+	if (!is_last)
+		rank->beside_ns = add_capped(rank->beside_ns, late_ns);
 	if (late_ns < CAUSE_LEAST_NS)
 		return;
-	explain(m, row, late_ns, sums);
-	for (i = 0; i < JOB_CAUSES_MOST; i++)
-		rank->cause_ns[i] = add_capped(rank->cause_ns[i], sums[i]);
-	if (2 * sums[gpu_work] > late_ns) {
-		rank->gpu_late++;
-		rank->same_work += row->work == m->work;
-	}
-	if (*row->place && late_ns > rank->place_ns) {
-		rank->place = row->place;
+	if (!is_last)
+		see_reasons(m, op, late_ns);
+	if (*op->row->place && late_ns > rank->place_ns) {
+		rank->place = op->row->place;
 		rank->place_ns = late_ns;
 	}
 }
@@ -201,69 +110,31 @@ static void note_late(struct job *job, uint32_t rank, uint64_t late_ns)
 
 	late->all = grow(late->all, late->n, sizeof(*late->all));
 	late->all[late->n++] = late_ns;
-}
-
-static void note_moment(struct meeting *m, const struct meeting_row *row, uint64_t late_ns)
-{
-	struct job *job = m->job;
-	struct job_rank *rank = &job->ranks[row->rank];
-
-	if (!rank->first_met_ns || row->submit_ns < rank->first_met_ns)
-		rank->first_met_ns = row->submit_ns;
-	rank->last_met_ns = max_u64(rank->last_met_ns, row->submit_ns);
-	if (job->n_ranks > JOB_PARTS_MOST)
-		return;
-	job->moments = grow(job->moments, job->n_moments, sizeof(*job->moments));
-	job->moments[job->n_moments++] =
-		(struct job_moment){job_at_ns(job, m->rows->rank, m->rows->submit_ns),
-				    job->meetings, late_ns, row->rank};
-}
-
-static int by_moment(const void *a, const void *b)
-{
-	const struct job_moment *x = a, *y = b;
-
-	return job_compare(x->at_ns, y->at_ns) ?: job_compare(x->meeting, y->meeting) ?:
-	       job_compare(x->rank, y->rank);
-}
-
-static void divide_run(struct job *job)
-{
-	size_t i;
-
-	if (job->n_moments)
-		qsort(job->moments, job->n_moments, sizeof(*job->moments), by_moment);
-	for (i = 0; i < job->n_moments; i++) {
-		const struct job_moment *moment = &job->moments[i];
-
-		if (!i || moment->meeting != moment[-1].meeting)
-			rank_parts_next(&job->parts);
-		rank_parts_add(&job->parts, moment->rank, moment->ns);
-	}
-	free(job->moments);
-	job->moments = NULL;
+	if (job->n_ranks <= JOB_PARTS_MOST)
+		rank_parts_add(&job->parts, rank, late_ns);
 }
 
 /* Those that were chosen by their period are no sample of all. */
-static void see_meeting(struct meeting *m)
+static void see_meeting(struct meeting *m, const struct rank_op *last)
 {
-	size_t i;
+	const struct rank_op *op;
 
 	m->job->meetings++;
-	for (i = 0; i < m->n; i++) {
-		struct job_rank *rank = &m->job->ranks[m->rows[i].rank];
-		uint64_t late_ns = late_by(m, &m->rows[i]);
+	rank_parts_next(&m->job->parts);
+	for (op = m->instance->ops; op; op = op->next) {
+		struct job_rank *rank = &m->job->ranks[op->row->rank];
+		uint64_t late_ns;
 
-		if (!m->rows[i].aligned)
+		if (!op->aligned)
 			continue;
+		late_ns = new_of(op, late_by(m, op));
 		rank->met++;
-		note_late(m->job, m->rows[i].rank, late_ns);
-		note_moment(m, &m->rows[i], late_ns);
-		rank->last += late_ns && &m->rows[i] == m->last;
-		if (m->last_ns > m->rows[i].arrival_ns)
-			rank->waited_ns += (uint64_t)(m->last_ns - m->rows[i].arrival_ns);
+		note_late(m->job, op->row->rank, late_ns);
+		if (!rank->first_met_ns || op->row->submit_ns < rank->first_met_ns)
+			rank->first_met_ns = op->row->submit_ns;
+		rank->last_met_ns = max_u64(rank->last_met_ns, op->row->submit_ns);
 		if (late_ns)
-			see_late(m, &m->rows[i], late_ns);
+			see_late(m, op, late_ns, op == last);
 	}
 }
 
@@ -284,6 +155,8 @@ struct kind {
 struct kinds {
 	struct kind *all;
 	size_t n;
+	struct job_slow *slow;
+	size_t n_slow;
 };
 
 #define KINDS_MOST 256
@@ -361,24 +234,40 @@ static int by_at(const void *a, const void *b)
 /* Periods of the ranks that have it; where most ranks do not, it was slow for none but these. */
 static uint64_t period_of(struct meeting *m, uint64_t *at_ns)
 {
-	size_t i, n = 0;
+	const struct rank_op *op;
+	size_t n = 0;
 
 	*at_ns = UINT64_MAX;
-	for (i = 0; i < m->n; i++) {
-		if (m->rows[i].period_ns)
-			m->values[n++] = m->rows[i].period_ns;
-		*at_ns = min_u64(*at_ns, job_at_ns(m->job, m->rows[i].rank, m->rows[i].submit_ns));
+	for (op = m->instance->ops; op; op = op->next) {
+		if (op->row->period_ns)
+			m->values[n++] = op->row->period_ns;
+		*at_ns = min_u64(*at_ns, job_at_ns(m->job, op->row->rank, op->row->submit_ns));
 	}
 	return job_median(m->values, n);
 }
 
-static void see_slow(struct meeting *m, struct kinds *kinds, struct job_slow **all, size_t *n)
+/* Of the last one; UINT32_MAX: none is known. */
+static uint32_t cause_of(const struct meeting *m, uint64_t late_ns)
 {
-	struct kind *kind = kind_of(kinds, m->rows, false);
-	uint64_t sums[JOB_CAUSES_MOST] = {0}, period_ns;
+	uint64_t sums[JOB_CAUSES_MOST] = {0};
+	struct rank_reasons reasons;
+	size_t i, most = 0;
+
+	rank_reasons_find(m->job->ranks_of, m->instance, m->last, late_ns, &reasons);
+	for (i = 0; i < reasons.n; i++)
+		sums[job_cause_of_part(m->job, &reasons.all[i].part)] += reasons.all[i].ns;
+	for (i = 1; i < JOB_CAUSES_MOST; i++)
+		if (sums[i] > sums[most])
+			most = i;
+	return sums[most] ? (uint32_t)most : UINT32_MAX;
+}
+
+static void see_slow(struct meeting *m, struct kinds *kinds)
+{
+	const struct meeting_row *row = m->instance->ops->row;
+	struct kind *kind = kind_of(kinds, row, false);
 	struct job_slow slow = {.rank = UINT32_MAX, .cause = UINT32_MAX, .place = ""};
-	uint64_t late_ns;
-	uint8_t cause;
+	uint64_t late_ns, period_ns;
 
 	if (!kind || kind->n < 8)
 		return;
@@ -389,26 +278,25 @@ static void see_slow(struct meeting *m, struct kinds *kinds, struct job_slow **a
 	slow.period_ns = period_ns;
 	slow.typical_ns = kind->typical_ns;
 	slow.ranks = (uint32_t)m->n;
-	slow.function = m->rows->function;
-	slow.bytes = m->rows->bytes;
+	slow.function = row->function;
+	slow.bytes = row->bytes;
 	/* Behind the first one: several may be late at once, and then most of a few are. */
 	late_ns = m->n_aligned > 1 ? (uint64_t)(m->last_ns - m->first_ns) : 0;
 	if (late_ns > (period_ns - kind->typical_ns) / 2) {
-		slow.rank = m->last->rank;
+		slow.rank = m->last->row->rank;
 		slow.late_ns = late_ns;
-		explain(m, m->last, slow.late_ns, sums);
-		cause = largest_of(sums);
-		slow.cause = sums[cause] ? cause : UINT32_MAX;
-		slow.place = m->last->place;
+		slow.cause = cause_of(m, late_ns);
+		slow.place = m->last->row->place;
 	}
-	*all = grow(*all, *n, sizeof(**all));
-	(*all)[(*n)++] = slow;
+	kinds->slow = grow(kinds->slow, kinds->n_slow, sizeof(*kinds->slow));
+	kinds->slow[kinds->n_slow++] = slow;
 }
 
 /* The same slow step is in several kinds of operations: the one that was late by most tells of it. */
-static void keep_slow(struct job *job, struct job_slow *all, size_t n)
+static void keep_slow(struct job *job, struct kinds *kinds)
 {
-	size_t i, j;
+	struct job_slow *all = kinds->slow;
+	size_t n = kinds->n_slow, i, j;
 
 	if (n)
 		qsort(all, n, sizeof(*all), by_more);
@@ -430,78 +318,43 @@ static void keep_slow(struct job *job, struct job_slow *all, size_t n)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static bool is_sample(const struct meeting *m)
+struct seeing {
+	struct job *job;
+	struct kinds kinds;
+	uint64_t *values;
+};
+
+static void see(void *data, const struct rank_instance *instance, const struct rank_op *last)
 {
-	size_t i, n = 0;
+	struct seeing *s = data;
+	struct meeting m = {.job = s->job, .instance = instance, .values = s->values};
 
-	for (i = 0; i < m->n; i++)
-		n += !m->rows[i].slow;
-	return 2 * n >= m->n && n > 1;
-}
-
-static void see_all(struct job *job, struct kinds *kinds)
-{
-	struct meeting m = {.job = job, .values = xcalloc(job->n_rows + 1, sizeof(*m.values))};
-	struct job_slow *slow = NULL;
-	size_t n_slow = 0, from, to;
-
-	for (from = 0; from < job->n_rows; from = to) {
-		const struct meeting_row *rows = &job->rows[from];
-
-		for (to = from; to < job->n_rows && job->rows[to].key == rows->key &&
-				job->rows[to].comm == rows->comm;
-		     to++)
-			;
-		m = (struct meeting){.job = job, .rows = rows, .n = to - from, .values = m.values};
-		if (meet(&m)) {
-			if (is_sample(&m))
-				see_meeting(&m);
-		} else {
-			job->unaligned += m.n > 1;
-		}
-		see_slow(&m, kinds, &slow, &n_slow);
-	}
-	free(m.values);
-	keep_slow(job, slow, n_slow);
-}
-
-void job_align_all(struct job *job)
-{
-	struct job_fit *fits = xcalloc(job->n_ranks + 1, sizeof(*fits));
-	size_t from, to;
-
-	if (job->n_rows)
-		qsort(job->rows, job->n_rows, sizeof(*job->rows), by_meeting);
-	join_rows(job);
-	for (from = 0; from < job->n_rows; from = to) {
-		for (to = from; to < job->n_rows && job->rows[to].comm == job->rows[from].comm;
-		     to++)
-			;
-		job_align(job, &job->rows[from], to - from, fits);
-	}
-	free(fits);
-	for (from = 0; from < job->n_ranks; from++)
-		job->align_error_ns = max_u64(job->align_error_ns, job->ranks[from].fit_error_ns);
-	job_align_hosts(job);
+	if (!meet(&m))
+		s->job->unaligned += m.n > 1;
+	else if (!instance->ops->aside)
+		see_meeting(&m, last);
+	see_slow(&m, &s->kinds);
 }
 
 void job_meet(struct job *job)
 {
-	struct kinds kinds = {0};
+	struct seeing s = {.job = job};
 	uint64_t longest_ns = 0;
 	size_t i;
 
 	if (!job->n_rows)
 		return;
-	find_kinds(job, &kinds);
+	find_kinds(job, &s.kinds);
 	job->late = xcalloc(job->n_ranks + 1, sizeof(*job->late));
-	see_all(job, &kinds);
-	divide_run(job);
-	for (i = 0; i < kinds.n; i++) {
-		if (kinds.all[i].n > 8)
-			longest_ns = max_u64(longest_ns, kinds.all[i].typical_ns);
-		free(kinds.all[i].periods);
+	s.values = xcalloc(job->n_rows + 1, sizeof(*s.values));
+	job_feed(job, see, &s);
+	keep_slow(job, &s.kinds);
+	for (i = 0; i < s.kinds.n; i++) {
+		if (s.kinds.all[i].n > 8)
+			longest_ns = max_u64(longest_ns, s.kinds.all[i].typical_ns);
+		free(s.kinds.all[i].periods);
 	}
 	job->typical_ns = longest_ns;
-	free(kinds.all);
+	free(s.kinds.all);
+	free(s.values);
 }

@@ -257,7 +257,7 @@ static void add_ranks(struct report *report, const struct job *job)
 			.met = r->met,
 			.last = r->last,
 			.late_ns = r->late_ns,
-			.late_each_ns = r->met ? r->late_ns / r->met : 0,
+			.late_each_ns = r->met ? r->behind_ns / r->met : 0,
 			.waited_ns = r->waited_ns,
 			.lock_ns = r->lost[JOB_LOST_TO_LOCKS].ns,
 			.not_running_ns = r->lost[JOB_LOST_TO_OTHERS].ns,

@@ -158,21 +158,22 @@ static void add_pair(struct block_pairs *p, const struct rank_op *op,
 				       (double)(difference - p->first_difference)};
 }
 
-static void fit_member(struct rank_member *member, struct block_pairs *p,
+static void fit_member(const struct ranks *ranks, struct rank_member *member, struct block_pairs *p,
 		       const struct rank_member *reference)
 {
 	bool one_clock = member->process->trace->host == reference->process->trace->host;
 	double offset, slope, error;
 	size_t i;
 
-	if (!p->n || (p->by_host_times && !one_clock))
+	/* Hosts' clocks have been compared where there are traces. */
+	if (!p->n || (p->by_host_times && !one_clock && !ranks->from_digests))
 		return;
-	if (p->by_host_times) {
+	if (p->by_host_times && one_clock) {
 		for (i = 0; i < p->n; i++)
 			p->all[i].difference += (double)p->first_difference;
 		p->first_difference = 0;
 	}
-	fit_line(p->all, p->n, !p->by_host_times, &offset, &slope, &error);
+	fit_line(p->all, p->n, !p->by_host_times || !one_clock, &offset, &slope, &error);
 	if (error > ERROR_MOST_NS)
 		return;
 	member->fit = (struct clock_fit){.known = true,
@@ -254,7 +255,7 @@ static void fit_timers(struct ranks *ranks, struct rank_comm *comm,
 				add_pair(&pairs[op->member->n_block], op, of_reference);
 	}
 	for (i = 0; i < comm->n_members; i++) {
-		fit_member(comm->members[i], &pairs[i], reference);
+		fit_member(ranks, comm->members[i], &pairs[i], reference);
 		fitted += comm->members[i]->fit.known;
 		comm->members[i]->n_block = pairs[i].n;
 		free(pairs[i].all);
@@ -294,7 +295,7 @@ static void upper(struct bounds *b, int64_t most_ns)
 
 static void bound(struct bounds *b, const struct rank_op *op)
 {
-	if (!op->ran || op->by_host_times)
+	if (!op->ran || op->by_host_times || !op->seen_ns)
 		return;
 	if (op->launched)
 		lower(b, (int64_t)(op->submit_begin_ns - op->begin_ns));

@@ -144,9 +144,10 @@ static uint64_t take_new(uint64_t *until_ns, uint64_t begin_ns, uint64_t ns)
 static void add_waited_for(struct ranks *ranks, struct rank *rank, const struct rank *last,
 			   uint64_t ns)
 {
-	if (!rank->waited_for_ns)
+	if (!rank->waited_for_ns && !ranks->from_digests)
 		rank->waited_for_ns = xcalloc(RANKS_MOST, sizeof(*rank->waited_for_ns));
-	rank->waited_for_ns[last->index] += ns;
+	if (rank->waited_for_ns)
+		rank->waited_for_ns[last->index] += ns;
 	rank->wait_ns += ns;
 	ranks->wait_ns += ns;
 }
@@ -255,7 +256,7 @@ static void add_times(const struct rank_instance *instance, const struct evaluat
 						 op->end_ns - op->begin_ns);
 			rank->by_host_times |= op->by_host_times;
 		}
-		rank->timed += op->aligned;
+		rank->timed += op->aligned && !op->aside;
 	}
 }
 
@@ -367,11 +368,14 @@ static void show_op(const struct listener *listener, const struct rank_instance 
 			.wait_ns = timed ? op->wait_ns : 0});
 }
 
-static void show(struct ranks *ranks, struct rank_instance *instance, const struct rank *last)
+static void show(struct ranks *ranks, struct rank_instance *instance, const struct rank_op *last_op)
 {
+	const struct rank *last = last_op ? last_op->member->rank : NULL;
 	const struct listener *listener = ranks->idle->accounts->listener;
 	const struct rank_op *op;
 
+	if (ranks->on_evaluated)
+		ranks->on_evaluated(ranks->data, instance, last_op);
 	if (!listener || !listener->on_collective)
 		return;
 	instance->number = ranks->work->n_shown++;
@@ -403,7 +407,8 @@ static bool is_working(const struct ranks *ranks, const struct rank_instance *in
 	const struct rank_op *op;
 
 	for (op = instance->ops; op; op = op->next)
-		if (op->aligned && !rank_working(ranks, op->member->process, op->submit_begin_ns))
+		if (op->aligned &&
+		    (op->aside || !rank_working(ranks, op->member->process, op->submit_begin_ns)))
 			return false;
 	return true;
 }
@@ -476,7 +481,7 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 		e.held_ns = held_by(instance, e.last, e.late_ns);
 		find_paid(&e);
 	}
-	show(ranks, instance, e.last ? e.last->member->rank : NULL);
+	show(ranks, instance, e.last);
 	if (e.last && !e.working) {
 		e.last->member->rank->start_caused_ns += e.wait_ns;
 		e.wait_ns = e.late_ns = 0;

@@ -126,6 +126,12 @@ static void evaluate_some(struct ranks *ranks, struct rank_comm *comm)
 {
 	size_t block = block_of(ranks, comm);
 
+	/* From digests each comes as a whole, in the order of time; the last one is coming. */
+	if (ranks->from_digests) {
+		while (comm->n_open > block)
+			evaluate_block(ranks, comm, block, true);
+		return;
+	}
 	look_again(comm);
 	while (comm->n_ready >= (is_whole(ranks, comm) ? block : PATIENCE * block))
 		evaluate_block(ranks, comm, block, false);
@@ -252,18 +258,16 @@ static void op_add(struct ranks *ranks, struct rank_instance *instance, struct r
 	ranks->work->n_ops++;
 }
 
-/* What the operation is, for those who disagree. */
-static struct rank_op_seen seen_of(const struct rank_op *op, const struct spy_rec_collective *raw)
+/* As this rank has it, for those who disagree. */
+static struct rank_op_seen seen_as(const struct rank_op *op, const struct spy_rec_collective *raw)
 {
-	return (struct rank_op_seen){.rank = op->member->rank->index,
-				     .func = raw->func,
-				     .seq = raw->seq,
-				     .count = min_u64(raw->count, NUMBER_MOST),
-				     .bytes_each = raw->bytes_each,
-				     .peer = raw->peer,
-				     .ns = op->submit_begin_ns,
-				     .part = op->site->sum.part,
-				     .process = op->site->sum.process};
+	struct rank_op_seen seen = rank_seen_of(op);
+
+	seen.func = raw->func;
+	seen.count = min_u64(raw->count, NUMBER_MOST);
+	seen.bytes_each = raw->bytes_each;
+	seen.peer = raw->peer;
+	return seen;
 }
 
 static struct rank_member *member_of(const struct ranks_work *w, const struct process *process,
@@ -321,7 +325,7 @@ static bool take_submitted(struct ranks *ranks, const struct rank_submitted_news
 		return false;
 	op_add(ranks, instance, member, op);
 	op->site = site_of(ranks, instance, news, site);
-	seen = seen_of(op, raw);
+	seen = seen_as(op, raw);
 	see_rank(member, op, news->ns);
 	op->in_a_row = member->has_last && member->last.func == raw->func && !op->first &&
 		       op->gpu_operations <= 1;

@@ -77,7 +77,7 @@ static bool may_miss_since(const struct ranks *ranks, const struct process *proc
 	       next_part || was_dormant(process, ns, NUMBER_MOST);
 }
 
-static struct rank_op_seen seen_of(const struct rank_op *op)
+struct rank_op_seen rank_seen_of(const struct rank_op *op)
 {
 	const struct rank_instance *instance = op->instance;
 
@@ -116,12 +116,13 @@ void rank_order_see(struct ranks *ranks, const struct rank_instance *instance,
 	const struct rank_op *other =
 		instance->ops ? instance->ops->next : NULL; /* its own is first */
 
-	if (!other || (seen->count == instance->count && seen->bytes_each == instance->bytes_each &&
-		       seen->peer == instance->peer))
+	if (ranks->from_digests || !other ||
+	    (seen->count == instance->count && seen->bytes_each == instance->bytes_each &&
+	     seen->peer == instance->peer))
 		return;
 	disagree(ranks, instance->comm,
 		 &(struct rank_disagreement){
-			 .kind = RANK_ANOTHER_SIZE, .a = seen_of(other), .b = *seen});
+			 .kind = RANK_ANOTHER_SIZE, .a = rank_seen_of(other), .b = *seen});
 }
 
 static bool has_come(const struct rank_instance *instance, const struct rank_member *member)
@@ -146,7 +147,7 @@ static bool find_odd(const struct rank_member *has, const struct rank_member *ot
 		for (op = instance->ops; op && op->member != has; op = op->next)
 			;
 		if (op && op->submit_begin_ns >= since_ns && op->ordinal < before->ordinal) {
-			*odd = seen_of(op);
+			*odd = rank_seen_of(op);
 			return true;
 		}
 	}
@@ -172,7 +173,7 @@ static void compare_counts(struct ranks *ranks, const struct rank_member *member
 		 &(struct rank_disagreement){
 			 .kind = RANK_ONE_MORE,
 			 .a = odd,
-			 .b = seen_of(lacks),
+			 .b = rank_seen_of(lacks),
 			 .begin_ns = {last->ns[0], last->ns[1]},
 			 .end_ns = {first->submit_end_ns, op->submit_end_ns},
 			 .processes = {first->member->process, member->process}});
@@ -184,7 +185,7 @@ static void compare(struct ranks *ranks, struct rank_member *member, const struc
 {
 	struct rank_pair *last = &member->pair;
 	bool behind = first->ordinal > last->first_ordinal;
-	struct rank_op_seen now = seen_of(behind ? op : first);
+	struct rank_op_seen now = rank_seen_of(behind ? op : first);
 
 	if (!last->known) {
 	} else if (behind != (op->ordinal > last->ordinal)) {
@@ -200,7 +201,7 @@ static void compare(struct ranks *ranks, struct rank_member *member, const struc
 				   .first_holes = first->holes,
 				   .holes = op->holes,
 				   .ns = {first->submit_begin_ns, op->submit_begin_ns},
-				   .seen = {seen_of(first), seen_of(op)}};
+				   .seen = {rank_seen_of(first), rank_seen_of(op)}};
 }
 
 void rank_order_compare(struct ranks *ranks, const struct rank_instance *instance)
@@ -208,14 +209,14 @@ void rank_order_compare(struct ranks *ranks, const struct rank_instance *instanc
 	const struct rank_comm *comm = instance->comm;
 	const struct rank_op *op, *first = NULL;
 
-	if (rank_func_is_between_two(instance->func))
+	if (ranks->from_digests || rank_func_is_between_two(instance->func))
 		return;
 	for (op = instance->ops; op; op = op->next)
 		if (!op->member->index)
 			first = op;
 	for (op = instance->ops; op; op = op->next) {
 		if (instance->n_ops < comm->n_members) {
-			op->member->odd = seen_of(op);
+			op->member->odd = rank_seen_of(op);
 			op->member->has_odd = true;
 		}
 		if (first && op != first)
@@ -327,7 +328,7 @@ static bool find_missing(struct ranks *ranks, const struct rank_comm *comm,
 	if (!first)
 		return false;
 	*missing = (struct rank_missing){.hash = comm->key.hash,
-					 .waiting = seen_of(waiting),
+					 .waiting = rank_seen_of(waiting),
 					 .n_waiting = n_waiting,
 					 .n_missing = n_missing,
 					 .missing = first->rank->index,

@@ -36,6 +36,7 @@ static void add_place(struct ranks_work *w, const struct rank_place_news *news)
 	struct rank_place *place = news->place;
 
 	place->cause = news->cause;
+	place->where = hash_key(&news->roughly, sizeof(news->roughly)) >> 24 | 1;
 	place->roughly = like_number(w, &news->roughly);
 	place->like = like_number(w, &news->like);
 	w->places = grow(w->places, w->n_places, sizeof(struct rank_place *));

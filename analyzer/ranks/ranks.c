@@ -28,7 +28,7 @@ static struct rank *rank_of_key(struct ranks *ranks, char *key, bool *is_new)
 
 	*is_new = false;
 	HASH_FIND_STR(w->identities, key, identity);
-	if (identity || ranks->n >= RANKS_MOST) {
+	if (identity || (ranks->n >= RANKS_MOST && !ranks->from_digests)) {
 		free(key);
 		return identity ? identity->rank : NULL;
 	}
@@ -111,7 +111,8 @@ struct rank_share *rank_share_of(struct rank_share **shares, size_t *n, const st
 
 bool rank_working(const struct ranks *ranks, const struct process *process, uint64_t ns)
 {
-	return phase_has(&ranks->idle->accounts->expect->phases, process->trace->index, ns);
+	return ranks->from_digests ||
+	       phase_has(&ranks->idle->accounts->expect->phases, process->trace->index, ns);
 }
 
 /* ---- communicators --------------------------------------------------------------------------- */
@@ -349,21 +350,31 @@ static void find_exposed(struct ranks *ranks, struct rank *rank)
 	rank->own_operations = gpu->exact.operations - gpu->exact.collectives;
 }
 
-void ranks_finish(struct ranks *ranks)
+void ranks_close(struct ranks *ranks)
 {
 	struct ranks_work *w = ranks->work;
 	size_t i;
 
 	for (i = 0; i < w->n_comms; i++) {
-		rank_missing_find(ranks, w->all_comms[i]);
+		if (!ranks->from_digests)
+			rank_missing_find(ranks, w->all_comms[i]);
 		rank_comm_close(ranks, w->all_comms[i]);
 	}
+	for (i = 0; i < ranks->n; i++)
+		ranks->align_error_ns =
+			max_u64(ranks->align_error_ns, ranks->all[i]->align_error_ns);
+}
+
+void ranks_finish(struct ranks *ranks)
+{
+	size_t i;
+
+	ranks_close(ranks);
 	for (i = 0; i < ranks->n; i++) {
 		struct rank *rank = ranks->all[i];
 
 		if (!rank->waited_for_ns)
 			rank->waited_for_ns = xcalloc(RANKS_MOST, sizeof(*rank->waited_for_ns));
-		ranks->align_error_ns = max_u64(ranks->align_error_ns, rank->align_error_ns);
 		ranks->host_error_ns = max_u64(ranks->host_error_ns, rank->host_error_ns);
 		ranks->by_host_times |= rank->by_host_times;
 		find_exposed(ranks, rank);

@@ -198,12 +198,22 @@ struct rank_state {
 };
 
 struct ranks_work;
+struct rank_instance;
+struct rank_op;
 
 struct ranks {
 	struct rank **all; /* by index; owned */
 	size_t n;
 	struct rank **order; /* the same by job and number; owned */
 	bool sample; /* some operations are to be kept: sample.h */
+	/* There are no traces, but some operations of each rank, as digests have them (analyzer/job/feed.c). part: of all
+	 * operations, these; else 0. */
+	bool from_digests;
+	double part;
+	/* Is shown each operation that was evaluated; last: its last one, NULL: nobody. NULL: none. */
+	void (*on_evaluated)(void *data, const struct rank_instance *instance,
+			     const struct rank_op *last);
+	void *data;
 	bool any; /* there are operations of NCCL's, in any trace */
 	bool *submits; /* by process: it has submitted some; owned */
 	bool from_launcher; /* of any trace a launcher said which rank it is */
@@ -269,6 +279,9 @@ static inline void ranks_see(struct ranks *ranks, const struct record *record)
 
 /* After the last record. */
 void ranks_finish(struct ranks *ranks);
+
+/* The first part of that: evaluates what is open. */
+void ranks_close(struct ranks *ranks);
 
 /* ---- parts of a set (analyzer/parallel/) ------------------------------------------------------- */
 

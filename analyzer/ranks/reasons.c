@@ -130,13 +130,6 @@ struct charging {
 	uint64_t gpu_ns, host_ns; /* charged: its GPU's work; what its thread did */
 	struct idle_part host; /* the most of host_ns */
 	uint64_t host_most_ns;
-	/* Its GPU's work, until it is known how much of it is an old lag. */
-	struct held_back {
-		struct idle_part part;
-		const struct rank_place *of;
-		uint64_t ns;
-	} held_back[PARTS_MOST + 1];
-	uint32_t n_held_back;
 };
 
 static void copy_holder(struct idle_sum *sum, const struct rank_place *of, uint64_t ns)
@@ -181,26 +174,6 @@ static void charge_host(struct charging *c, const struct idle_part *part,
 	c->host = *part;
 }
 
-static void hold_back(struct charging *c, const struct idle_part *part, const struct rank_place *of,
-		      uint64_t ns)
-{
-	if (ns)
-		c->held_back[c->n_held_back++] = (struct held_back){*part, of, ns};
-}
-
-static void charge_bare(struct charging *c, enum idle_cause cause, uint64_t ns)
-{
-	struct idle_part part = {.cause = cause,
-				 .fn = NO_FUNCTION,
-				 .fn_before = NO_FUNCTION,
-				 .at_ns = c->last->submit_begin_ns};
-
-	if (cause == IDLE_GPU_WORK)
-		hold_back(c, &part, NULL, ns);
-	else
-		charge_host(c, &part, NULL, ns);
-}
-
 /*
  * How much of the GPU's lateness is what its thread made it late by before. Where nothing waits for a collective, a GPU
  * that has come late stays behind, though it takes no longer for its work than the others. What it was late by before
@@ -213,28 +186,37 @@ static uint64_t lag_of(const struct rank_lag *lag, uint64_t gpu_ns)
 	return min_u64(gpu_ns - min_u64(lag->gpu_ns, gpu_ns), lag->host_ns);
 }
 
-static void charge_gpu(struct charging *c)
+static bool is_gpu(const struct rank_reason *reason)
+{
+	return reason->part.cause == IDLE_GPU_WORK;
+}
+
+static void charge_gpu(struct charging *c, const struct rank_reasons *reasons)
 {
 	struct rank_lag *lag = &c->last->member->lag;
 	uint64_t gpu_ns = 0, left_ns, lag_ns;
 	uint32_t i;
 
-	for (i = 0; i < c->n_held_back; i++)
-		gpu_ns += c->held_back[i].ns;
+	for (i = 0; i < reasons->n; i++)
+		gpu_ns += is_gpu(&reasons->all[i]) ? reasons->all[i].ns : 0;
 	left_ns = lag_ns = lag_of(lag, gpu_ns);
-	for (i = 0; i < c->n_held_back; i++) {
-		const struct held_back *h = &c->held_back[i];
-		uint64_t ns = min_u64(h->ns, left_ns);
+	for (i = 0; i < reasons->n; i++) {
+		const struct rank_reason *reason = &reasons->all[i];
+		uint64_t ns = min_u64(reason->ns, left_ns);
 
+		if (!is_gpu(reason))
+			continue;
 		left_ns -= ns;
 		charge(c, &lag->cause, NULL, ns);
-		charge(c, &h->part, h->of, h->ns - ns);
+		charge(c, &reason->part, reason->of, reason->ns - ns);
 	}
 	if (c->host_most_ns > lag_ns)
 		lag->cause = c->host;
 	lag->host_ns = lag_ns + c->host_ns;
 	if (!lag->known || !lag->host_ns)
 		lag->gpu_ns = c->gpu_ns;
+	else if (!lag_ns) /* it was late by itself, beside its thread */
+		lag->gpu_ns = max_u64(lag->gpu_ns, c->gpu_ns);
 	lag->known = true;
 }
 
@@ -292,8 +274,8 @@ static uint64_t median_work(const struct others *others)
 	return median_of(values, others->n);
 }
 
-static void see_gpu_late(struct rank *rank, const struct rank_op *last, const struct others *others,
-			 uint64_t ns, uint64_t late_ns)
+static void see_gpu_late(struct rank *rank, const struct rank_reasons *reasons, uint64_t ns,
+			 uint64_t late_ns)
 {
 	rank->gpu_late_ns += ns;
 	if (late_ns == rank->longest_late_ns)
@@ -301,27 +283,54 @@ static void see_gpu_late(struct rank *rank, const struct rank_op *last, const st
 	if (2 * ns <= late_ns)
 		return;
 	rank->gpu_late_count++;
-	rank->gpu_late_same_work += others->n && last->gpu_operations == median_work(others);
+	rank->gpu_late_same_work += reasons->same_work;
 }
 
-static void charge_parts(struct charging *c, const struct excess *e, double scale,
-			 uint64_t *left_ns)
+static void add_reason(struct rank_reasons *reasons, const struct idle_part *part,
+		       const struct rank_place *of, uint64_t ns)
 {
+	if (ns)
+		reasons->all[reasons->n++] = (struct rank_reason){*part, of, ns};
+}
+
+static void add_parts(struct rank_reasons *reasons, const struct ranks *ranks,
+		      const struct rank_op *op, const struct excess *e, uint64_t *left_ns)
+{
+	double scale = e->sum_ns > *left_ns ? (double)*left_ns / (double)e->sum_ns : 1.0;
 	uint32_t i;
 
-	for (i = 0; i < c->last->n_parts; i++) {
-		const struct rank_place *place = c->last->parts[i].place;
+	for (i = 0; i < op->n_parts; i++) {
+		const struct rank_place *place = op->parts[i].place;
 		struct idle_part part = place->longest;
 		uint64_t ns = min_u64((uint64_t)((double)e->ns[i] * scale), *left_ns);
 
 		*left_ns -= ns;
-		if (rank_waits_for_own_gpu(c->ranks, &part, e->common[i])) {
+		if (rank_waits_for_own_gpu(ranks, &part, e->common[i]))
 			part.cause = IDLE_GPU_WORK;
-			hold_back(c, &part, place, ns);
-		} else {
-			charge_host(c, &part, place, ns);
-		}
+		add_reason(reasons, &part, place, ns);
 	}
+}
+
+void rank_reasons_find(const struct ranks *ranks, const struct rank_instance *instance,
+		       const struct rank_op *op, uint64_t late_ns, struct rank_reasons *reasons)
+{
+	struct idle_part bare = {.cause = gpu_was_late(op) ? IDLE_GPU_WORK : IDLE_UNEXPLAINED,
+				 .fn = NO_FUNCTION,
+				 .fn_before = NO_FUNCTION,
+				 .at_ns = op->submit_begin_ns};
+	uint64_t left_ns = late_ns;
+	struct others others;
+	struct excess e;
+
+	reasons->n = 0;
+	choose_others(instance, op, &others);
+	if (others.n && !op->first) {
+		find_excess(op, &others, &e);
+		add_parts(reasons, ranks, op, &e, &left_ns);
+	}
+	reasons->rounding_ns = left_ns * 100 <= late_ns && left_ns < late_ns ? left_ns : 0;
+	add_reason(reasons, &bare, NULL, left_ns - reasons->rounding_ns);
+	reasons->same_work = others.n && op->gpu_operations == median_work(&others);
 }
 
 void rank_reasons_charge(struct ranks *ranks, const struct rank_instance *instance,
@@ -330,23 +339,15 @@ void rank_reasons_charge(struct ranks *ranks, const struct rank_instance *instan
 {
 	struct charging c = {
 		.ranks = ranks, .last = last, .largest = largest, .largest_ns = largest_ns};
-	uint64_t left_ns = late_ns;
-	struct others others;
-	struct excess e;
-	bool rounding;
+	struct rank_reasons reasons;
+	uint32_t i;
 
 	*largest_ns = 0;
-	choose_others(instance, last, &others);
-	if (others.n && !last->first) {
-		find_excess(last, &others, &e);
-		charge_parts(&c, &e, e.sum_ns > late_ns ? (double)late_ns / (double)e.sum_ns : 1.0,
-			     &left_ns);
-	}
-	rounding = left_ns * 100 <= late_ns && left_ns < late_ns;
-	if (!rounding)
-		charge_bare(&c, gpu_was_late(last) ? IDLE_GPU_WORK : IDLE_UNEXPLAINED, left_ns);
-	charge_gpu(&c);
-	if (rounding)
-		charge(&c, largest, NULL, left_ns);
-	see_gpu_late(last->member->rank, last, &others, c.gpu_ns, late_ns);
+	rank_reasons_find(ranks, instance, last, late_ns, &reasons);
+	for (i = 0; i < reasons.n; i++)
+		if (!is_gpu(&reasons.all[i]))
+			charge_host(&c, &reasons.all[i].part, reasons.all[i].of, reasons.all[i].ns);
+	charge_gpu(&c, &reasons);
+	charge(&c, largest, NULL, reasons.rounding_ns);
+	see_gpu_late(last->member->rank, &reasons, c.gpu_ns, late_ns);
 }

@@ -140,22 +140,23 @@ struct cause_sum {
 	uint64_t ns, longest_ns;
 	uint8_t cause;
 	uint32_t fn;
+	uint64_t where;
 	struct idle_part part;
 };
 
 static struct cause_sum *cause_sum_of(struct cause_sum *sums, uint32_t *n, enum idle_cause cause,
-				      uint32_t fn)
+				      uint32_t fn, uint64_t where)
 {
 	uint32_t i;
 
 	for (i = 0; i < *n; i++)
-		if (sums[i].cause == cause && sums[i].fn == fn)
+		if (sums[i].cause == cause && sums[i].fn == fn && sums[i].where == where)
 			return &sums[i];
-	sums[*n] = (struct cause_sum){.cause = (uint8_t)cause, .fn = fn};
+	sums[*n] = (struct cause_sum){.cause = (uint8_t)cause, .fn = fn, .where = where};
 	return &sums[(*n)++];
 }
 
-/* What the lane's thread did, by cause; waits that a call is made for by function, too: whether they are the GPU's work or
+/* What the lane's thread did, by cause; waits that a call is made for by function and place, too: whether they are the GPU's work or
  * needless, those of other ranks tell. */
 static uint32_t sum_causes(const struct ranks *ranks, const struct rank_op *op,
 			   struct cause_sum sums[PARTS_MOST])
@@ -168,13 +169,16 @@ static uint32_t sum_causes(const struct ranks *ranks, const struct rank_op *op,
 		uint64_t ns = rank_part_since_met(op, &op->parts[i]);
 		enum idle_cause cause = place->cause;
 		uint32_t fn = NO_FUNCTION;
+		uint64_t where = 0;
 		struct cause_sum *sum;
 
 		if (rank_waits_for_own_gpu(ranks, part, false))
 			cause = IDLE_GPU_WORK;
-		else if (rank_waits_for_own_gpu(ranks, part, true))
+		else if (rank_waits_for_own_gpu(ranks, part, true)) {
 			fn = part->fn;
-		sum = cause_sum_of(sums, &n, cause, fn);
+			where = place->where;
+		}
+		sum = cause_sum_of(sums, &n, cause, fn, where);
 		sum->ns += ns;
 		if (ns > sum->longest_ns) {
 			sum->longest_ns = ns;
@@ -200,8 +204,8 @@ static void take_causes(const struct ranks *ranks, const struct rank_op *op,
 			sampled->part = sums[most].part;
 			sampled->process = op->member->process;
 		}
-		sampled->causes[sampled->n_causes++] =
-			(struct rank_sampled_cause){sums[most].cause, sums[most].fn, sums[most].ns};
+		sampled->causes[sampled->n_causes++] = (struct rank_sampled_cause){
+			sums[most].cause, sums[most].fn, sums[most].where, sums[most].ns};
 		sums[most].ns = 0;
 	}
 }
@@ -231,6 +235,8 @@ static void sample(const struct ranks *ranks, const struct rank_op *op, uint64_t
 				       .bytes = bytes_of(op->instance),
 				       .func = op->instance->func,
 				       .by_host = op->by_host_times,
+				       .continues = op->continues,
+				       .first = op->first,
 				       .submit_ns = op->submit_begin_ns,
 				       .submitted_ns = op->submit_end_ns,
 				       .begin_ns = op->begin_ns,
@@ -246,7 +252,8 @@ static void sample(const struct ranks *ranks, const struct rank_op *op, uint64_t
 			sampled.host_begin_ns += (uint64_t)op->member->host_offset_ns;
 		sampled.host_error_ns = op->by_host_times ? 0 : op->member->host_error_ns;
 	}
-	take_causes(ranks, op, &sampled);
+	if (!op->first)
+		take_causes(ranks, op, &sampled);
 	keep(&s->least, &s->n_least, RANK_SAMPLE_LEAST, larger_key, &sampled);
 	if (period_ns)
 		keep(&s->slow, &s->n_slow, RANK_SAMPLE_SLOW, shorter_period, &sampled);
@@ -270,8 +277,8 @@ static void see_op(const struct ranks *ranks, struct rank_op *op, uint64_t key)
 	comm->kernel_ns += op->end_ns - op->begin_ns;
 	comm->period_ns += period_ns;
 	comm->periods += period_ns > 0;
-	/* What a rank does before it begins to work, and before its first operation, says nothing of the others. */
-	if (!op->first && rank_working(ranks, member->process, op->submit_begin_ns) &&
+	/* What a rank does before it begins to work says nothing of the others. */
+	if (rank_working(ranks, member->process, op->submit_begin_ns) &&
 	    is_wanted(rank->samples, key, period_ns))
 		sample(ranks, op, key, period_ns, gap_ns);
 }

@@ -21,6 +21,7 @@ struct rank_sampled {
 	uint64_t key, comm, seq, bytes;
 	uint8_t func;
 	bool by_host; /* begin and end are by the host's clock */
+	bool continues, first; /* as in struct rank_op */
 	uint64_t submit_ns, submitted_ns; /* trace time */
 	uint64_t begin_ns, end_ns; /* GPU's timer */
 	uint64_t host_begin_ns, host_error_ns; /* its begin in trace time, about; 0 unknown */
@@ -34,7 +35,8 @@ struct rank_sampled {
 	struct rank_sampled_cause {
 		uint8_t cause; /* enum idle_cause; IDLE_GPU_WORK: its thread could not submit more to its GPU */
 		uint32_t
-			fn; /* of IDLE_CUDA_WAIT the function that was called to wait for its GPU; else NO_FUNCTION */
+			fn; /* of IDLE_CUDA_WAIT the function that was called to wait for its GPU, … */
+		uint64_t where; /* … and where (struct rank_place); else NO_FUNCTION and 0 */
 		uint64_t ns;
 	} causes[RANK_SAMPLE_CAUSES];
 	uint32_t n_causes;

@@ -466,6 +466,8 @@ void rank_steps_see(struct ranks *ranks, struct rank_op *op, const struct rank_s
 	struct rank_steps_work *s = ranks->work->steps;
 	bool hole;
 
+	if (ranks->from_digests) /* which do not have all operations */
+		return;
 	if (!s) {
 		s = ranks->work->steps = xcalloc(1, sizeof(*s));
 		s->log = xcalloc(LOG_MOST, sizeof(*s->log));

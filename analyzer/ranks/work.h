@@ -1,5 +1,6 @@
 /*
- * analyzer/ranks/work.h: what is kept of collective operations while records are read. For the files of this folder.
+ * analyzer/ranks/work.h: what is kept of collective operations while records are read. For the files of this folder, and for
+ * analyzer/job/, which has them read again from digests.
  */
 #ifndef CUDASPY_RANKS_WORK_H
 #define CUDASPY_RANKS_WORK_H
@@ -25,6 +26,7 @@
 struct rank_place {
 	uint32_t like; /* the same number in all processes where that is the same line, and … */
 	uint32_t roughly; /* … where it is the same place in a library or a program */
+	uint64_t where; /* a hash that stands for the latter in other analyses, too */
 	enum idle_cause cause;
 	bool any_time; /* was spent there */
 	struct idle_part longest;
@@ -172,6 +174,7 @@ struct rank_member {
 	struct rank_lag lag;
 	/* So far it is behind the others since something waited for its operations: evaluate.c. */
 	uint64_t behind_ns;
+	uint64_t behind_middle_ns; /* the same behind the middle of the ranks: job/meetings.c */
 	uint64_t sampled_end_ns; /* of its operation before, by the GPU's timer: sample.c */
 	size_t sampled_comm_1; /* its communicator in the rank's samples */
 	/* Of the block that is evaluated. */
@@ -192,10 +195,12 @@ struct rank_op {
 	uint64_t ordinal; /* among the recorded ones of its member, sends and receives aside */
 	uint64_t submit_begin_ns, submit_end_ns; /* the launch; trace time */
 	uint64_t begin_ns, end_ns; /* GPU's timer, or of host times trace time */
-	uint64_t seen_ns, ran_ns; /* trace time: begin no later than, end no later than */
+	uint64_t seen_ns,
+		ran_ns; /* trace time: begin no later than (0: unknown), end no later than */
 	int64_t arrival_ns, left_ns; /* by the reference's timer: begin and end */
 	uint64_t wait_ns; /* of it, until the last one came */
 	uint64_t gpu_operations; /* handed over since the lane's operation before */
+	const struct meeting_row *row; /* of a digest that it comes from; NULL: of traces */
 	/* Until then: its process's recording was dormant, or numbers of its rank's operations are missing. */
 	uint64_t holes;
 	struct rank_site_sum *site;
@@ -208,6 +213,7 @@ struct rank_op {
 	bool first; /* its lane's first one or first behind a hole, or of no lane: what the thread did before is not known */
 	bool in_a_row; /* nothing else was handed over since an operation like this */
 	bool aligned;
+	bool aside; /* in none of the sums: a digest has it because it came late */
 	bool reference; /* of the rank by which steps are counted */
 	UT_hash_handle hh;
 	uint32_t n_parts;
@@ -386,6 +392,20 @@ void rank_places_release(struct ranks_work *w);
 
 /* ---- reasons.c ------------------------------------------------------------------------------- */
 
+/* Why an operation was late: what its thread did and the others' did not, and what that does not explain. */
+struct rank_reasons {
+	struct rank_reason {
+		struct idle_part part; /* IDLE_GPU_WORK: what it waited for its GPU */
+		const struct rank_place *of; /* NULL: no place */
+		uint64_t ns;
+	} all[PARTS_MOST + 1];
+	uint32_t n;
+	uint64_t rounding_ns;
+	bool same_work; /* as many operations of the GPU had been submitted as the others' */
+};
+void rank_reasons_find(const struct ranks *ranks, const struct rank_instance *instance,
+		       const struct rank_op *op, uint64_t late_ns, struct rank_reasons *reasons);
+
 /* The instance's last operation was late by so much: says why, to the sums of its rank. Shows the largest part. */
 void rank_reasons_charge(struct ranks *ranks, const struct rank_instance *instance,
 			 const struct rank_op *last, uint64_t late_ns, struct idle_part *largest,
@@ -431,6 +451,9 @@ void rank_evaluate_end(struct rank_comm *comm); /* there are no more of it */
 struct rank_group_sum *rank_group_get(struct ranks *ranks, const struct rank_instance *instance);
 
 /* ---- order.c --------------------------------------------------------------------------------- */
+
+/* An operation, as its instance has it. */
+struct rank_op_seen rank_seen_of(const struct rank_op *op);
 
 /* A member submits an operation, which is the first in the instance's list: is it the same one as the others'? */
 void rank_order_see(struct ranks *ranks, const struct rank_instance *instance,
