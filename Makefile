@@ -32,7 +32,7 @@ CFLAGS_    = -std=gnu11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread $(DEPS) -DCU
 
 # ---- lists ------------------------------------------------------------------------------------
 ARCH         := x86_64
-SHIM_SRC     := $(filter-out shim/arch/offsets.c shim/cupti/%,$(wildcard shim/*/*.c shim/arch/$(ARCH)/*.[cS]))
+SHIM_SRC     := $(filter-out shim/entry/offsets.c shim/cupti/%,$(wildcard shim/*/*.c shim/*/$(ARCH)/*.[cS]))
 ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/*/*.c)
 UNIT_SRC     := $(wildcard tests/unit/test_*.c)
 
@@ -77,19 +77,19 @@ $(BUILD)/shim/%.c.o: shim/%.c
 	$(Q)$(CC) $(CFLAGS_) $(SHIM_CFLAGS) -c -o $@ $<
 
 # Run before a sanitizer's runtime does, which calls what they wrap.
-EARLY := lib/elf_scan probe/probe probe/probe_outside process/tear process/signal_mask process/identity
+EARLY := lib/elf_object process/elf_scan probe/probe probe/probe_outside record/tear process/signal_mask record/identity
 $(EARLY:%=$(BUILD)/shim/%.c.o): SANFLAGS :=
 
-$(BUILD)/shim/arch/offsets.h: shim/arch/offsets.c
+$(BUILD)/shim/entry/offsets.h: shim/entry/offsets.c
 	@mkdir -p $(@D)
 	$(call say,GEN,$@)
 	$(Q)$(CC) $(filter-out -fsanitize=% -flto%,$(CFLAGS_) $(SHIM_CFLAGS)) -MF $@.d -MT $@ -S -o $@.s $<
 	$(Q)sed -n 's/.*@define \(.*\)".*/#define \1/p' $@.s >$@
 
-$(BUILD)/shim/%.S.o: shim/%.S $(BUILD)/shim/arch/offsets.h
+$(BUILD)/shim/%.S.o: shim/%.S $(BUILD)/shim/entry/offsets.h
 	@mkdir -p $(@D)
 	$(call say,AS,$<)
-	$(Q)$(CC) $(CET) $(DEPS) -fPIC -Iinclude -iquote shim -iquote $(BUILD)/shim/arch -c -o $@ $<
+	$(Q)$(CC) $(CET) $(DEPS) -fPIC -Iinclude -iquote shim -iquote $(BUILD)/shim/entry -c -o $@ $<
 
 $(SHIM): $(SHIM_OBJ) shim/exports.map
 	$(call say,LD,$@)
@@ -224,7 +224,7 @@ include tests/stress/stress.mk
 # The fast static checks: the other compiler's warnings (which do not depend on optimization), the layout of the code, and that the two
 # halves share nothing but include/, that shim/lib knows nothing of the rest but the processor, that
 # the folders of the analyzer include only what lies below them, and that what the shim links to stays in order.
-C_FILES := $(wildcard shim/*/*.[ch] shim/arch/*/*.[ch] analyzer/*.[ch] analyzer/*/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
+C_FILES := $(wildcard shim/*/*.[ch] shim/*/*/*.[ch] analyzer/*.[ch] analyzer/*/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
 		$(filter-out tests/e2e/programs/fake_map.h,$(wildcard tests/e2e/programs/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.[ch] tests/mutate/*.c tests/gpu/*.[ch] tests/stress/*.[ch] tests/scale/*.[ch])
 C_FILES += $(wildcard tests/recipes/*.[ch] mpi/*.[ch])
 check:
@@ -345,4 +345,4 @@ help:
 	@echo '  CUDA_HOME=  the CUDA toolkit, now $(or $(CUDA_HOME),(none found))'
 	@echo '  MPICC=      the compiler for cudaspy-mpi, now $(or $(MPICC),(none found)); empty: it is not built'
 
--include $(BUILD)/shim/arch/offsets.h.d $(SHIM_OBJ:.o=.d) $(ANALYZER_OBJ:.o=.d) $(EMPTY_OBJ:.o=.d) $(UNIT:=.d)
+-include $(BUILD)/shim/entry/offsets.h.d $(SHIM_OBJ:.o=.d) $(ANALYZER_OBJ:.o=.d) $(EMPTY_OBJ:.o=.d) $(UNIT:=.d)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "cudaspy/function_numbers.h"
 #include "process/own_stack.h"
-#include "record/session.h"
+#include "state/session.h"
 
 /* CUdevice_attribute, cuda.h: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR,
  * _MULTIPROCESSOR_COUNT, _MPS_ENABLED. */

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "cudaspy/metadata_layout.h"
-#include "describe/ranks.h"
+#include "process/ranks.h"
 #include "process/folder.h"
 #include "process/options.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "process/text.h"
 
 extern char **environ;

@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include "process/heap.h" /* before uthash.h */
 #include <uthash.h>
-#include "lib/elf_scan.h"
-#include "record/session.h"
+#include "process/elf_scan.h"
+#include "state/session.h"
 
 struct spy_module {
 	uintptr_t begin; /* key: of the executable segment */

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "process/own_stack.h"
-#include "record/session.h"
+#include "state/session.h"
 
 #define DEFAULT_DIRECTORY "/tmp/nvidia-mps"
 #define VALUE_MAX (SPY_TEXT_MAX / 2) /* a reader takes no record of more than 4 * SPY_TEXT_MAX */

@@ -22,10 +22,10 @@
 #include "process/folder.h"
 #include "process/options.h"
 #include "process/own_stack.h"
-#include "process/tear.h"
+#include "record/tear.h"
 #include "record/board.h"
 #include "record/message.h"
-#include "record/session.h"
+#include "state/session.h"
 
 static int last_pid; /* whose the inspectors' tables are: the parent's after a fork */
 static char first_directory[SPY_PATH_MAX]; /* where the program was started */

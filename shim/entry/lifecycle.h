@@ -5,7 +5,7 @@
 #ifndef CUDASPY_SHIM_LIFECYCLE_H
 #define CUDASPY_SHIM_LIFECYCLE_H
 
-#include "record/session.h"
+#include "state/session.h"
 
 /* Ends the recording in order: final metadata and the closing line. Later calls are still
  * recorded. Idempotent. from_signal: only what a signal handler may do. */

@@ -10,7 +10,7 @@
 #include "process/folder.h"
 #include "process/options.h"
 #include "record/message.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "window/plan.h"
 
 /* Does a list name something that is not there? */

@@ -1,6 +1,6 @@
 /*
  * shim/entry/subsystems.c: who takes part in the life of a process, of a recording and of a thread: one row a subsystem. What
- * each slot means, and what runs at the same time, stands in record/subsystem.h. A new subsystem is a row here and its own
+ * each slot means, and what runs at the same time, stands in state/subsystem.h. A new subsystem is a row here and its own
  * file (docs/ADDING.md).
  *
  * The order counts: a row's functions run behind those of the rows above it, and at the end of a recording before them. What
@@ -13,8 +13,8 @@
 #include "inspect/host_function.h"
 #include "inspect/inspect.h"
 #include "lib/bounds.h"
-#include "lib/elf_scan.h"
-#include "lib/unwind.h"
+#include "process/elf_scan.h"
+#include "stack/unwind.h"
 #include "nccl/operations.h"
 #include "nccl/profiler.h"
 #include "nvtx/inject.h"
@@ -25,7 +25,7 @@
 #include "probe/waiters.h"
 #include "record/notes.h"
 #include "record/sched.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "stack/python.h"
 #include "stack/stack.h"
 #include "window/capture.h"
@@ -45,6 +45,7 @@ const struct spy_subsystem spy_all_subsystems[] = {
 	{.name = "loader", .load = spy_loader_init},
 	{.name = "slots",
 	 .load = spy_slots_init,
+	 .fill_board = spy_slots_list_counters,
 	 .begin = spy_slots_begin,
 	 .first_records = spy_slots_first_records},
 	{.name = "unwind", .load = spy_unwind_init},

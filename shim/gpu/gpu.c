@@ -16,7 +16,7 @@
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/message.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "window/plan.h"
 
 static const struct spy_gpu_library *library;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "hook/loader.h"
 #include "hook/slots.h"
-#include "lib/elf_scan.h"
+#include "process/elf_scan.h"
 
 #define DRIVER_SONAME "libcuda.so"
 

@@ -8,9 +8,9 @@
 #include "hook/resolve.h"
 #include "hook/slots.h"
 #include "inspect/inspect.h"
-#include "lib/elf_scan.h"
+#include "process/elf_scan.h"
 #include "process/own_stack.h"
-#include "record/session.h"
+#include "state/session.h"
 
 struct search {
 	int fn;

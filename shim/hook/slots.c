@@ -9,7 +9,7 @@
 #include "hook/slots.h"
 #include "inspect/inspect.h"
 #include "process/options.h"
-#include "record/session.h"
+#include "state/session.h"
 
 /* ---- the tables, from the list -------------------------------------------------------------- */
 
@@ -304,16 +304,16 @@ void spy_slots_trace(uint16_t fn)
 		}
 }
 
-void spy_slots_list_counters(uint16_t counter_fn[SPY_BOARD_COUNTERS])
+void spy_slots_list_counters(struct spy_board *board)
 {
 	for (size_t i = 0; i < SPY_FN_COUNT * 3; i++)
 		if (spy_slots_exist(i) && spy_slot_counter(&spy_slots[i]) < SPY_BOARD_COUNTERS)
-			__atomic_store_n(&counter_fn[spy_slots[i].counter], spy_slots[i].fn,
+			__atomic_store_n(&board->counter_fn[spy_slots[i].counter], spy_slots[i].fn,
 					 __ATOMIC_RELAXED);
 }
 
 /* Once more (spy_slots_number). */
 void spy_slots_first_records(void)
 {
-	spy_slots_list_counters(spy_session->board->counter_fn);
+	spy_slots_list_counters(spy_session->board);
 }

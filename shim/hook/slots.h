@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 #include "cudaspy/function_numbers.h"
-#include "record/call.h"
+#include "state/call.h"
 #include "arch/frame_layout.h"
 
 /* How many of the two halves of the list are the runtime's; each half is in strcmp order. */
@@ -36,9 +36,6 @@ extern const struct spy_generation spy_generations[3];
 #define SPY_SLOTS (SPY_FN_COUNT * 3 + SPY_SPARE_STUBS)
 
 extern struct spy_slot spy_slots[SPY_SLOTS];
-
-/* Slot number -> address of its stub, or NULL (trampoline.S). */
-extern void *const spy_stubs[SPY_SLOTS];
 
 /* Not those of the generations that a row lacks. */
 static inline bool spy_slots_exist(size_t slot)
@@ -97,7 +94,7 @@ void spy_slots_begin(uint64_t frequency);
 uint16_t spy_slots_number(struct spy_slot *slot);
 
 /* Which function each counter of a slot's page counts. */
-void spy_slots_list_counters(uint16_t counter_fn[SPY_BOARD_COUNTERS]);
+void spy_slots_list_counters(struct spy_board *board);
 
 /* A session is active: the same in its board, for those that were given out before. */
 void spy_slots_first_records(void);

@@ -10,17 +10,23 @@
 #include "hook/slots.h"
 #include "hook/wrap.h"
 #include "inspect/inspect.h"
-#include "lib/elf_scan.h"
+#include "process/elf_scan.h"
 #include "process/own_stack.h"
 #include "record/board.h"
-#include "record/session.h"
+#include "state/session.h"
 
-/* First and last byte of the stubs (trampoline.S). */
-extern const char spy_stubs_begin[], spy_stubs_end[];
+/* Where the stubs are, which are above us: the assembly puts it into a section of its own, whose begin the linker names. */
+extern const struct {
+	void *const *of_slot; /* slot number -> address of its stub, or NULL */
+	const char *begin, *end;
+} __start_spy_stubs_at __attribute__((visibility("hidden")));
+
+#define stubs __start_spy_stubs_at.of_slot
 
 bool spy_wrap_is_stub(const void *address)
 {
-	return (const char *)address >= spy_stubs_begin && (const char *)address < spy_stubs_end;
+	return (const char *)address >= __start_spy_stubs_at.begin &&
+	       (const char *)address < __start_spy_stubs_at.end;
 }
 
 /* Which slot stands for a real function under one of its names. Written at look-ups, under the
@@ -62,7 +68,7 @@ static bool claim(uint32_t slot, void *real)
 	void *expected = NULL;
 	int fn = spy_slots[slot].fn;
 
-	if (!spy_stubs[slot])
+	if (!stubs[slot])
 		return false;
 	if (__atomic_load_n(&spy_slots[slot].real, __ATOMIC_ACQUIRE) == real)
 		return true;
@@ -107,12 +113,12 @@ void *spy_wrap_stub_for(int fn, int layer, void *real)
 	uint32_t slot;
 
 	if (known)
-		return spy_stubs[known->slot];
+		return stubs[known->slot];
 	slot = layer < 0 ? spy_slots_any(fn) : spy_slots_of_layer(fn, layer);
-	spy_slots_prepare(&spy_slots[spy_stubs[slot] ? slot : spy_slots_any(fn)]);
+	spy_slots_prepare(&spy_slots[stubs[slot] ? slot : spy_slots_any(fn)]);
 	/* What is no library of CUDA's gets a stub, but not the one the loader binds to. */
 	if (layer < 0 || !claim(slot, real)) {
-		if (!spy_stubs[slot])
+		if (!stubs[slot])
 			slot = spy_slots_any(fn);
 		if (spy_slots[slot].count_when_nested &&
 		    spy_slot_counter(&spy_slots[slot]) == SPY_COUNTER_NONE)
@@ -129,7 +135,7 @@ void *spy_wrap_stub_for(int fn, int layer, void *real)
 		__atomic_store_n(&spy_slots[slot].real, real, __ATOMIC_RELEASE);
 	}
 	add_known(real, fn, slot);
-	return spy_stubs[slot];
+	return stubs[slot];
 }
 
 /* ---- functions of the driver ---------------------------------------------------------------- */

@@ -17,7 +17,7 @@
 #include "lib/clock.h"
 #include "process/options.h"
 #include "record/board.h"
-#include "record/session.h"
+#include "state/session.h"
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock
 

@@ -10,7 +10,7 @@
 #ifndef CUDASPY_SHIM_INSPECT_H
 #define CUDASPY_SHIM_INSPECT_H
 
-#include "record/call.h"
+#include "state/call.h"
 
 #define SPY_NO_ARG (-1)
 

@@ -7,7 +7,7 @@
 
 #include "lib/handle_map.h"
 #include "inspect/inspect.h"
-#include "record/thread.h"
+#include "state/thread.h"
 
 /* Constants of rows: column b. */
 #define SPY_NARROW 0x80 /* the driver's first ABI: device addresses, sizes, outputs of 32 bits */

@@ -11,7 +11,7 @@
 #include "gpu/gpu.h"
 #include "inspect/inspect_common.h"
 #include "inspect/memory.h"
-#include "record/session.h"
+#include "state/session.h"
 
 /* Places of the rows. */
 enum { OBJECT = 1, OUT = 3, DEVICE = 4 };

@@ -19,7 +19,7 @@
 #include "nccl/profiler.h"
 #include "nvtx/inject.h"
 #include "process/options.h"
-#include "record/session.h"
+#include "state/session.h"
 
 #define VARIABLE "NCCL_PROFILER_PLUGIN"
 #define OWN_VALUE "STATIC_PLUGIN"

@@ -15,8 +15,8 @@
 #include "nccl/operations.h"
 #include "record/board.h"
 #include "entry/lifecycle.h"
-#include "record/session.h"
-#include "record/thread.h"
+#include "state/session.h"
+#include "state/thread.h"
 #include "stack/stack.h"
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "cudaspy/trace_format.h"
-#include "lib/unwind.h"
+#include "stack/unwind.h"
 
 /*
  * What NCCL gets for communicators and events are numbers, not addresses: some come back late, twice, or from another

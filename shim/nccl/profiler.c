@@ -13,7 +13,7 @@
 #include "nccl/profiler.h"
 #include "nccl/words.h"
 #include "entry/lifecycle.h"
-#include "record/session.h"
+#include "state/session.h"
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock
 

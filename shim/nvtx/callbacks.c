@@ -7,7 +7,7 @@
  */
 #include <string.h>
 #include "nvtx/callbacks.h"
-#include "nvtx/names.h"
+#include "record/range_names.h"
 #include "nvtx/ranges.h"
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock

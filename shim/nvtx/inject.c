@@ -25,7 +25,7 @@
 #include "process/folder.h"
 #include "process/options.h"
 #include "record/board.h"
-#include "record/session.h"
+#include "state/session.h"
 
 #define NEXT_VARIABLE "CUDASPY_NVTX_NEXT"
 #define OWN_NAME "libcudaspy.so"

@@ -10,14 +10,14 @@
 #include <errno.h>
 #include <string.h>
 #include "lib/lock.h"
-#include "nvtx/names.h"
+#include "record/range_names.h"
 #include "nvtx/ranges.h"
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/board.h"
 #include "entry/lifecycle.h"
-#include "record/session.h"
-#include "record/thread.h"
+#include "state/session.h"
+#include "state/thread.h"
 #include "window/capture.h"
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock

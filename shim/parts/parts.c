@@ -13,7 +13,7 @@
 #include "process/own_stack.h"
 #include "record/board.h"
 #include "record/message.h"
-#include "record/session.h"
+#include "state/session.h"
 
 static struct spy_part_options wanted;
 

@@ -8,7 +8,7 @@
 #include "probe/waiters.h"
 #include "probe/probe.h"
 #include "record/board.h"
-#include "record/thread.h"
+#include "state/thread.h"
 
 #pragma GCC poison malloc calloc realloc fopen
 

@@ -22,7 +22,7 @@
 #ifndef CUDASPY_SHIM_HANDOFF_H
 #define CUDASPY_SHIM_HANDOFF_H
 
-#include "record/thread.h"
+#include "state/thread.h"
 #include "probe/caller.h"
 #include "probe/wait.h"
 

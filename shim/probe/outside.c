@@ -18,7 +18,7 @@
 #include "probe/wait.h"
 #include "record/board.h"
 #include "record/sched.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "stack/python.h"
 #include "stack/stack.h"
 

@@ -11,7 +11,7 @@
 #define CUDASPY_SHIM_OUTSIDE_H
 
 #include "lib/clock.h"
-#include "record/thread.h"
+#include "state/thread.h"
 
 /* A wait that has ended. */
 struct spy_outside {

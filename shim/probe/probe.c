@@ -26,6 +26,7 @@
 #include "probe/probe.h"
 #include "probe/real.h"
 #include "probe/wait.h"
+#include "process/elf_scan.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

@@ -5,7 +5,7 @@
 #include "probe/query.h"
 #include "record/board.h"
 #include "record/sched.h"
-#include "record/session.h"
+#include "state/session.h"
 
 #pragma GCC poison malloc calloc realloc fopen
 

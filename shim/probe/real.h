@@ -7,7 +7,7 @@
 #ifndef CUDASPY_SHIM_REAL_H
 #define CUDASPY_SHIM_REAL_H
 
-#include "lib/elf_scan.h"
+#include "lib/elf_object.h"
 
 #define SPY_EXPORT __attribute__((visibility("default")))
 

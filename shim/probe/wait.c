@@ -16,7 +16,7 @@
 #include "probe/caller.h"
 #include "probe/waiters.h"
 #include "probe/probe.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "probe/wait.h"
 
 #pragma GCC poison malloc calloc realloc fopen

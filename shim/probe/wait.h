@@ -5,7 +5,7 @@
 #ifndef CUDASPY_SHIM_WAIT_H
 #define CUDASPY_SHIM_WAIT_H
 
-#include "record/thread.h"
+#include "state/thread.h"
 
 /* A wait in progress, on the stack of the thread that waits. */
 struct spy_wait {

@@ -12,7 +12,7 @@
 #ifndef CUDASPY_SHIM_WAITERS_H
 #define CUDASPY_SHIM_WAITERS_H
 
-#include "record/thread.h"
+#include "state/thread.h"
 
 #define SPY_WAITERS_BUCKETS 512
 

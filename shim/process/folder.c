@@ -15,12 +15,12 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 #include "arch/processor.h"
-#include "describe/ranks.h"
+#include "process/ranks.h"
 #include "lib/clock.h"
 #include "lib/disk.h"
 #include "process/folder.h"
 #include "process/options.h"
-#include "record/session.h"
+#include "state/session.h"
 
 #define NAMES_NUMBERED 9 /* tried before random ones */
 #define NAMES_MOST 100

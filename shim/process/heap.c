@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include "record/board.h"
 #include "process/heap.h"
-#include "record/session.h"
+#include "state/session.h"
 
 #define LEAST_CLASS 5 /* 32 bytes */
 #define CHUNK ((size_t)64 << 10)

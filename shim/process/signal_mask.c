@@ -5,11 +5,10 @@
  */
 #include <errno.h>
 #include <stdatomic.h>
-#include "lib/elf_scan.h"
+#include "lib/elf_object.h"
 #include "lib/signal_guard.h"
 #include "process/signal_mask.h"
-#include "process/tear.h"
-#include "record/thread.h"
+#include "state/thread.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define MARK SIGSTKFLT
@@ -36,6 +35,8 @@ int spy_signal_mask_set(int how, const sigset_t *set, sigset_t *old)
 }
 
 /* ---- whose the mark is ----------------------------------------------------------------------- */
+
+_Atomic bool spy_tear_watches;
 
 enum { MARK_FREE, MARK_OURS, MARK_PROGRAMS };
 
@@ -72,7 +73,8 @@ bool spy_signal_mask_is_marked(const sigset_t *mask)
 /* Only threads that write records, and while there is a handler that mends their files. */
 static bool may_mark(void)
 {
-	return spy_self->page && spy_tear_is_watching() && take_mark(MARK_OURS);
+	return spy_self->page && atomic_load_explicit(&spy_tear_watches, memory_order_relaxed) &&
+	       take_mark(MARK_OURS);
 }
 
 void spy_signal_mask_mark(sigset_t *mask)

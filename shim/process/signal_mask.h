@@ -13,6 +13,9 @@
 #include <signal.h>
 #include <stdbool.h>
 
+/* There is a handler that mends files (tear.c). */
+extern _Atomic bool spy_tear_watches;
+
 /* Does a mask of the kernel's mean that SIGBUS is blocked, though it is not? */
 bool spy_signal_mask_is_marked(const sigset_t *mask);
 

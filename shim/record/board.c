@@ -7,8 +7,8 @@
 #include <unistd.h>
 #include "record/board.h"
 #include "lib/disk.h"
-#include "hook/slots.h"
-#include "record/session.h"
+#include "state/session.h"
+#include "state/subsystem.h"
 
 #define BOARD_BYTES ((size_t)(1 + SPY_BOARD_SLOTS) * SPY_BOARD_PAGE)
 
@@ -42,7 +42,7 @@ void spy_board_fill(struct spy_board *board)
 	board->frequency = spy_session->frequency;
 	board->slots = spy_session->slots;
 	board->ended = spy_session->ended;
-	spy_slots_list_counters(board->counter_fn);
+	SPY_EACH(fill_board, board);
 	board->magic = SPY_BOARD_MAGIC;
 }
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 #include <sys/mman.h>
-#include "record/thread.h"
+#include "state/thread.h"
 
 /*
  * A signal handler may interrupt spy_enter or spy_leave, fork, and return in the child, too: what

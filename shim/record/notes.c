@@ -10,7 +10,7 @@
 #include "process/own_stack.h"
 #include "record/board.h"
 #include "record/notes.h"
-#include "record/session.h"
+#include "state/session.h"
 
 #define SPY_NOTES_MOST 4096 /* texts that are remembered, and so said once */
 

@@ -4,7 +4,7 @@
  */
 #include <stdatomic.h>
 #include "record/part.h"
-#include "record/session.h"
+#include "state/session.h"
 
 static struct spy_parts *parts(void)
 {

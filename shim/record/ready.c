@@ -9,11 +9,11 @@
 #include "arch/processor.h"
 #include "process/own_stack.h"
 #include "process/options.h"
-#include "process/tear.h"
+#include "record/tear.h"
 #include "record/message.h"
-#include "record/session.h"
-#include "record/subsystem.h"
-#include "record/thread.h"
+#include "state/session.h"
+#include "state/subsystem.h"
+#include "state/thread.h"
 
 /* The thread's first call, or the first of a forked child. again: another thread is just
  * beginning the session. */

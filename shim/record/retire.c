@@ -20,7 +20,7 @@
 #include "process/options.h"
 #include "record/board.h"
 #include "record/part.h"
-#include "record/session.h"
+#include "state/session.h"
 
 #define FILES_AT_A_TIME 16
 #define SLACK 16 /* so many parts of the bound are left free for what is written meanwhile */

@@ -17,7 +17,7 @@
 #include "lib/signal_guard.h"
 #include "lib/clock.h"
 #include "record/sched.h"
-#include "record/session.h"
+#include "state/session.h"
 
 #pragma GCC poison malloc calloc realloc fopen
 

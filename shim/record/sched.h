@@ -5,7 +5,7 @@
 #ifndef CUDASPY_SHIM_SCHED_H
 #define CUDASPY_SHIM_SCHED_H
 
-#include "record/thread.h"
+#include "state/thread.h"
 
 /* A call lasted for so many cycles or more: the account of its thread is of interest. */
 extern uint64_t spy_long_call;

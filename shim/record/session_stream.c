@@ -4,8 +4,8 @@
  */
 #include <stdatomic.h>
 #include <string.h>
-#include "record/session.h"
-#include "record/subsystem.h"
+#include "state/session.h"
+#include "state/subsystem.h"
 
 /* A full disk stays full for a while: it is not asked again at each record. */
 static bool make_room(struct spy_thread *self)

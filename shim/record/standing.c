@@ -7,7 +7,7 @@
 #include "process/heap.h" /* before uthash.h */
 #include <uthash.h>
 #include "record/part.h"
-#include "record/session.h"
+#include "state/session.h"
 
 /* What a record is about: a later one about the same takes its place. Without padding: it is hashed byte by byte. */
 struct subject {

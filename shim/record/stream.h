@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include "record/part.h"
 #include "record/stream_file.h"
-#include "record/thread.h"
+#include "state/thread.h"
 
 #define SPY_STREAM_PAGE ((size_t)4096)
 

@@ -4,7 +4,7 @@
  */
 #include <stdatomic.h>
 #include "process/options.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "record/stream.h"
 
 #define PAGE SPY_STREAM_PAGE

@@ -3,7 +3,7 @@
  * before the tail is stored, grows, or moves on.
  */
 #include <string.h>
-#include "record/session.h"
+#include "state/session.h"
 #include "record/stream.h"
 
 #define PAGE SPY_STREAM_PAGE

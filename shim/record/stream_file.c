@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include "lib/lock.h"
 #include "process/options.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "record/stream.h"
 
 /* Has the tail lost its file? If something else has the name, that is not ours to remove. */

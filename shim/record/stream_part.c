@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "record/board.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "record/stream.h"
 
 bool spy_stream_is_behind(const struct spy_stream_file *file)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "lib/disk.h"
 #include "process/options.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "record/stream.h"
 
 /* The stream's file has gone, or is shorter than we left it: what was in it is lost, and the

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "lib/disk.h"
 #include "process/options.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "record/stream.h"
 
 #define PAGE SPY_STREAM_PAGE

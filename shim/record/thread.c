@@ -16,9 +16,9 @@
 #include "record/board.h"
 #include "record/message.h"
 #include "record/sched.h"
-#include "record/session.h"
-#include "record/subsystem.h"
-#include "record/thread.h"
+#include "state/session.h"
+#include "state/subsystem.h"
+#include "state/thread.h"
 
 /* Frees the slot when a thread ends. A process has one key, made when the library is loaded. */
 static pthread_key_t end_key;

@@ -14,11 +14,11 @@
 #include <unistd.h>
 #include "arch/processor.h"
 #include "lib/clock.h"
-#include "lib/elf_scan.h"
+#include "process/elf_scan.h"
 #include "process/options.h"
 #include "lib/peek.h"
 #include "stack/python.h"
-#include "record/session.h"
+#include "state/session.h"
 
 /* ---- types: struct _typeobject, which is public and the same in all versions ---------------- */
 

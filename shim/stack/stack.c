@@ -28,13 +28,13 @@
 #include "lib/clock.h"
 #include "process/options.h"
 #include "probe/outside.h"
-#include "record/gap.h"
-#include "record/session.h"
+#include "entry/gap.h"
+#include "state/session.h"
 #include "arch/frame_layout.h"
 #include "stack/python.h"
 #include "record/sched.h"
 #include "stack/stack.h"
-#include "lib/unwind.h"
+#include "stack/unwind.h"
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock
 

@@ -6,7 +6,7 @@
 #ifndef CUDASPY_SHIM_STACK_H
 #define CUDASPY_SHIM_STACK_H
 
-#include "record/thread.h"
+#include "state/thread.h"
 
 /* A place in the program that makes calls worth a look. The threads share the table without a
  * lock; it is part of the session, so a forked child begins with none. */

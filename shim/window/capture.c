@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "lib/clock.h"
-#include "nvtx/names.h"
+#include "record/range_names.h"
 #include "window/capture.h"
 #include "window/plan.h"
 #include "window/window.h"

@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include "record/board.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "window/control.h"
 
 #define MILLION 1e6

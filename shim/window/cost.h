@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "cudaspy/trace_format.h"
-#include "record/recorded.h"
+#include "state/recorded.h"
 
 struct spy_thread;
 

@@ -1,6 +1,6 @@
 /*
  * shim/window/window.c: windows open and close: at a time, or because somebody asks. What is recorded now stands in
- * record/recorded.c. Runs on
+ * state/recorded.c. Runs on
  * the application's threads, on the recorder's own stack; the session's lock is held around each change.
  */
 #include <stdatomic.h>
@@ -10,8 +10,8 @@
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/board.h"
-#include "record/recorded.h"
-#include "record/session.h"
+#include "state/recorded.h"
+#include "state/session.h"
 #include "window/cost.h"
 #include "window/plan.h"
 #include "window/window.h"

@@ -1,5 +1,5 @@
 /*
- * shim/window/window.h: when windows, times in which calls are recorded (record/recorded.h), begin and end. Used on the
+ * shim/window/window.h: when windows, times in which calls are recorded (state/recorded.h), begin and end. Used on the
  * application's threads.
  */
 #ifndef CUDASPY_SHIM_WINDOW_H

@@ -7,7 +7,7 @@
 #include "probe/probe.h"
 #include "probe/waiters.h"
 #include "process/options.h"
-#include "record/session.h"
+#include "state/session.h"
 
 __attribute__((visibility("default"))) bool spy_bench_way(const char *name);
 

@@ -227,11 +227,11 @@ $(E2E)/real_launch_static: tests/e2e/programs/real_launch.cu
 e2e: $(addprefix $(E2E)/real_,shared static launch_shared launch_static)
 endif
 # The recorder with a delay in it, that an environment variable says: tests/e2e/programs/delay.h.
-$(BUILD)/tests/delay/call.c.o: shim/record/call.c tests/e2e/programs/delay.h $(BUILD)/shim/record/call.c.o
+$(BUILD)/tests/delay/call.c.o: shim/entry/call.c tests/e2e/programs/delay.h $(BUILD)/shim/entry/call.c.o
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CFLAGS_) -DCUDASPY_TEST_DELAY -iquote tests/e2e/programs $(SHIM_CFLAGS) -c -o $@ $<
-$(BUILD)/tests/delay/libcudaspy.so: $(filter-out $(BUILD)/shim/record/call.c.o,$(SHIM_OBJ)) $(BUILD)/tests/delay/call.c.o shim/exports.map
+$(BUILD)/tests/delay/libcudaspy.so: $(filter-out $(BUILD)/shim/entry/call.c.o,$(SHIM_OBJ)) $(BUILD)/tests/delay/call.c.o shim/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -o $@ $(filter %.o,$^) $(SHIM_LDFLAGS)
 e2e: $(BUILD)/tests/delay/libcudaspy.so

@@ -16,7 +16,7 @@
 #include "inspect/inspect_common.h"
 #include "inspect/memory.h"
 #include "probe/query.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "window/capture.h"
 
 static const uint16_t inspector_of[SPY_FN_COUNT] = {

@@ -1,4 +1,4 @@
-/* links: shim/record/call.c */
+/* links: shim/entry/call.c */
 /*
  * tests/unit/test_call.c: enter and leave, called by hand as the trampoline does, with a clock that stands still: what
  * comes into the packet and onto the board, and what is lost, of calls, calls inside calls, counted ones, calls that
@@ -16,10 +16,10 @@
 #include "record/board.h"
 #include "probe/waiters.h"
 #include "hook/resolve.h"
-#include "record/gap.h"
+#include "entry/gap.h"
 #include "record/sched.h"
 #include "stack/stack.h"
-#include "record/thread.h"
+#include "state/thread.h"
 
 /* ---- the rest of the shim ---- */
 

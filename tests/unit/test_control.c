@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "record/session.h"
+#include "state/session.h"
 #include "window/control.h"
 
 #define SECOND 1000000000ull /* cycles are nanoseconds */

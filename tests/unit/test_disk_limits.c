@@ -1,4 +1,4 @@
-/* links: shim/lib/disk.c shim/process/folder.c shim/lib/clock.c shim/describe/ranks.c */
+/* links: shim/lib/disk.c shim/process/folder.c shim/lib/clock.c shim/process/ranks.c */
 /*
  * tests/unit/test_disk_limits.c: space on a disk is asked for before it is used, and file-size limits bind wherever in the
  * file it lies; a file that is replaced is there whole or as it was; a file of the folder is opened again only if it is
@@ -23,7 +23,7 @@
 #include "process/folder.h"
 #include "process/options.h"
 #include "scratch.h"
-#include "record/session.h"
+#include "state/session.h"
 
 #define LIMIT 65536
 

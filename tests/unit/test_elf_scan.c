@@ -2,7 +2,7 @@
  * tests/unit/test_elf_scan.c: the list of loaded objects, for a thread that has the loader's lock itself: in a callback of
  * dl_iterate_phdr, or in a signal handler that interrupted a dlclose, which has unmapped what the list still names.
  */
-/* links: shim/lib/elf_scan.c shim/lib/lock.c */
+/* links: shim/process/elf_scan.c shim/lib/elf_object.c shim/lib/lock.c */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "no_guard.h"
-#include "lib/elf_scan.h"
+#include "process/elf_scan.h"
 
 #define LIBRARY "libresolv.so.2" /* nothing here is linked with it */
 

@@ -1,7 +1,7 @@
 /*
  * tests/unit/test_nvtx_names.c: names of NVTX's ranges get numbers.
  */
-/* links: shim/nvtx/names.c shim/lib/handle_map.c shim/lib/lock.c */
+/* links: shim/record/range_names.c shim/lib/handle_map.c shim/lib/lock.c */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "nvtx/names.h"
+#include "record/range_names.h"
 
 static const char *text_of(uint32_t number)
 {

@@ -1,4 +1,4 @@
-/* links: shim/probe/outside.c shim/probe/query.c shim/record/gap.c shim/record/subsystem.c */
+/* links: shim/probe/outside.c shim/probe/query.c shim/entry/gap.c shim/state/subsystem.c */
 /*
  * tests/unit/test_outside.c: a wait between two calls becomes a record: what it was for, who held it, which waits share
  * a record, and where there is no room; and after which call the next long time without one is expected.
@@ -20,10 +20,10 @@
 #include "probe/probe.h"
 #include "probe/query.h"
 #include "probe/wait.h"
-#include "record/gap.h"
+#include "entry/gap.h"
 #include "record/sched.h"
-#include "record/session.h"
-#include "record/subsystem.h"
+#include "state/session.h"
+#include "state/subsystem.h"
 #include "stack/python.h"
 #include "stack/stack.h"
 

@@ -1,4 +1,4 @@
-/* links: shim/describe/ranks.c */
+/* links: shim/process/ranks.c */
 /*
  * tests/unit/test_ranks.c: which rank of a job a process is, from what launchers put into its environment: each of them
  * has names of its own, and values that are no numbers say nothing.
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
-#include "describe/ranks.h"
+#include "process/ranks.h"
 
 /* The rank in an environment of so many variables, "NAME=VALUE". */
 static struct spy_rank rank_in(const char *const *variables)

@@ -2,14 +2,14 @@
  * tests/unit/test_recorded.c: windows, and times in them in which calls are only counted, as records, the board and threads have
  * them.
  */
-/* links: shim/record/recorded.c */
+/* links: shim/state/recorded.c */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
 #include "record/board.h"
-#include "record/recorded.h"
-#include "record/session.h"
+#include "state/recorded.h"
+#include "state/session.h"
 
 struct spy_session *spy_session;
 

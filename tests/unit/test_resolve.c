@@ -12,9 +12,9 @@
 #include "cudaspy/function_numbers.h"
 #include "hook/loader.h"
 #include "hook/resolve.h"
-#include "lib/elf_scan.h"
+#include "process/elf_scan.h"
 #include "process/own_stack.h"
-#include "record/session.h"
+#include "state/session.h"
 
 #define FN 5
 

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 #include "no_guard.h"
 #include "record/sched.h"
-#include "record/session.h"
+#include "state/session.h"
 
 #define FREQUENCY 2000000000ull /* cycles a second: two in a nanosecond */
 #define MS (FREQUENCY / 1000)

@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <unistd.h>
 #include "lib/signal_guard.h"
-#include "lib/elf_scan.h"
-#include "process/tear.h"
-#include "record/thread.h"
+#include "lib/elf_object.h"
+#include "process/signal_mask.h"
+#include "state/thread.h"
 #include <dlfcn.h>
 
 static atomic_int depth; /* how deep */
@@ -24,11 +24,6 @@ static atomic_int depth; /* how deep */
 static struct spy_thread self;
 __thread struct spy_thread *spy_self = &self;
 __thread unsigned int spy_self_defers;
-
-bool spy_tear_is_watching(void)
-{
-	return true;
-}
 
 void *spy_next_symbol(const char *name)
 {
@@ -215,5 +210,6 @@ int main(void)
 		cmocka_unit_test(test_a_blocked_sigbus_only_looks_so),
 	};
 
+	spy_tear_watches = true;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,9 @@
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/sched.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "stack/stack.h"
-#include "lib/unwind.h"
+#include "stack/unwind.h"
 
 #define HZ 1000000000ull
 #define MS 1000000ull

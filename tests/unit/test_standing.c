@@ -12,7 +12,7 @@
 #include <string.h>
 #include "process/heap.h"
 #include "record/part.h"
-#include "record/session.h"
+#include "state/session.h"
 
 struct spy_session *spy_session;
 

@@ -1,5 +1,5 @@
 /* links: shim/record/stream_file.c shim/record/stream_bound.c shim/record/stream_damage.c shim/record/stream_names.c */
-/* links: shim/record/stream_part.c shim/record/stream_store.c shim/record/stream_tail.c shim/lib/disk.c shim/process/folder.c shim/describe/ranks.c shim/lib/clock.c shim/lib/lock.c */
+/* links: shim/record/stream_part.c shim/record/stream_store.c shim/record/stream_tail.c shim/lib/disk.c shim/process/folder.c shim/process/ranks.c shim/lib/clock.c shim/lib/lock.c */
 /*
  * tests/unit/test_stream_file.c: the files of a stream: what is in the tail and in the file of full packets, how the tail
  * grows, what is counted as lost when files have gone or changed, the size bound, and how a stream moves on to another part
@@ -21,7 +21,7 @@
 #include "process/folder.h"
 #include "process/options.h"
 #include "scratch.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "record/stream_file.h"
 
 #define PAGE 4096

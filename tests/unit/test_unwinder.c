@@ -3,7 +3,7 @@
  * signal's stack, a stack of the recorder's, and where objects are found by the loader's list; and it survives whatever it is told
  * a stack looks like.
  */
-/* links: shim/lib/unwind.c shim/lib/elf_scan.c shim/lib/lock.c */
+/* links: shim/stack/unwind.c shim/process/elf_scan.c shim/lib/elf_object.c shim/lib/lock.c */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -18,8 +18,8 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include "no_guard.h"
-#include "lib/elf_scan.h"
-#include "lib/unwind.h"
+#include "process/elf_scan.h"
+#include "stack/unwind.h"
 
 #define LEAF __attribute__((noinline, noclone))
 #define MOST 48

@@ -22,7 +22,7 @@
 #include "probe/waiters.h"
 #include "no_guard.h"
 #include "probe/probe.h"
-#include "record/session.h"
+#include "state/session.h"
 #include "probe/wait.h"
 
 #define FN 50

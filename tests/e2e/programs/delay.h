@@ -1,6 +1,6 @@
 /*
  * tests/e2e/programs/delay.h: an artificial delay in the recorder, for a build of tests alone (build/tests/delay/libcudaspy.so): what it
- * costs is known then. shim/record/call.c includes it where CUDASPY_TEST_DELAY is defined; the environment variable of
+ * costs is known then. shim/entry/call.c includes it where CUDASPY_TEST_DELAY is defined; the environment variable of
  * that name says how long each recorded call of the application takes more: "500ns", or "2%" of the time since the last one; or
  * each of one function: "500ns@cudaEventRecord".
  * Nothing else reads it. When the process ends it writes to standard error how much that was in all, in ns: where threads
@@ -15,7 +15,7 @@
 #include <string.h>
 #include "hook/slots.h"
 #include "lib/clock.h"
-#include "record/session.h"
+#include "state/session.h"
 
 static double test_delay_cycles, test_delay_share;
 static const char *test_delay_function; /* NULL: of all */
