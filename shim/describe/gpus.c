@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 #include "cudaspy/function_numbers.h"
+#include "describe/describe.h"
+#include "hook/resolve.h"
 #include "process/own_stack.h"
+#include "record/notes.h"
 #include "state/session.h"
 
 /* CUdevice_attribute, cuda.h: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR,

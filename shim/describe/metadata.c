@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cudaspy/metadata_layout.h"
+#include "describe/describe.h"
 #include "process/ranks.h"
 #include "process/folder.h"
 #include "process/options.h"

@@ -12,7 +12,9 @@
 #include <unistd.h>
 #include "process/heap.h" /* before uthash.h */
 #include <uthash.h>
+#include "describe/describe.h"
 #include "process/elf_scan.h"
+#include "record/notes.h"
 #include "state/session.h"
 
 struct spy_module {

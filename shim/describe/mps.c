@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "describe/describe.h"
 #include "process/own_stack.h"
 #include "state/session.h"
 

@@ -5,6 +5,7 @@
  * spy_thread_ready.
  */
 #include <stddef.h>
+#include "inspect/inspect.h"
 #include "process/own_stack.h"
 #include "record/board.h"
 #include "lib/clock.h"

@@ -7,6 +7,7 @@
 #include "inspect/inspect.h"
 #include "process/own_stack.h"
 #include "entry/lifecycle.h"
+#include "record/notes.h"
 
 /* cudaErrorNoDevice and CUDA_ERROR_NO_DEVICE are both 100: driver_types.h, cuda.h. What a program
  * gets that found our stub although it has no CUDA library (a weak reference, say). */

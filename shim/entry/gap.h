@@ -12,11 +12,4 @@
  * so does the one behind which the next such time is expected. */
 void spy_gap_look(struct spy_thread *thread, uint64_t start);
 
-/* Is the call that returns the first one behind a long gap, or the last one before the next, if
- * that comes after as many calls as it did the last time? */
-static inline bool spy_gap_is_beside(const struct spy_thread *thread)
-{
-	return thread->gaps.behind | (thread->page->calls + 1 == thread->gaps.next_at);
-}
-
 #endif

@@ -4,6 +4,7 @@
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include "describe/describe.h"
 #include "hook/loader.h"
 #include "hook/wrap.h"
 #include "inspect/inspect.h"
@@ -11,6 +12,7 @@
 #include "process/elf_scan.h"
 #include "process/own_stack.h"
 #include "entry/lifecycle.h"
+#include "record/notes.h"
 #include "state/session.h"
 
 /* ---- dlclose -------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "arch/processor.h"
+#include "describe/describe.h"
 #include "entry/lifecycle.h"
 #include "entry/subsystems.h"
 #include "hook/slots.h"
@@ -22,6 +23,7 @@
 #include "process/folder.h"
 #include "process/options.h"
 #include "process/own_stack.h"
+#include "record/notes.h"
 #include "record/tear.h"
 #include "record/board.h"
 #include "record/message.h"

@@ -14,6 +14,7 @@
 #include "nccl/profiler.h"
 #include "process/options.h"
 #include "entry/lifecycle.h"
+#include "record/notes.h"
 #include "state/session.h"
 
 /* The real answer to a look-up made from here, error message included. */

@@ -10,6 +10,7 @@
 #include "process/folder.h"
 #include "process/options.h"
 #include "record/message.h"
+#include "record/notes.h"
 #include "state/session.h"
 #include "window/plan.h"
 

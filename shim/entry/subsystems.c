@@ -6,6 +6,7 @@
  * The order counts: a row's functions run behind those of the rows above it, and at the end of a recording before them. What
  * a row needs of others stands in a comment.
  */
+#include "describe/describe.h"
 #include "entry/selection.h"
 #include "entry/subsystems.h"
 #include "hook/loader.h"

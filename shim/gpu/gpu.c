@@ -15,6 +15,7 @@
 #include "hook/slots.h"
 #include "process/options.h"
 #include "process/own_stack.h"
+#include "record/kernel_names.h"
 #include "record/message.h"
 #include "state/session.h"
 #include "window/plan.h"

@@ -7,7 +7,6 @@
 #include "hook/loader.h"
 #include "hook/resolve.h"
 #include "hook/slots.h"
-#include "inspect/inspect.h"
 #include "process/elf_scan.h"
 #include "process/own_stack.h"
 #include "state/session.h"

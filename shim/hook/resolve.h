@@ -18,6 +18,10 @@ void *spy_resolve_keep(struct spy_slot *slot, void *real, int layer);
  * the process has none, and the layer stays. */
 void *spy_resolve_find(int fn, const char *version, int *layer);
 
+/* The real function of a driver row (enum spy_fn), for our own questions; NULL if this process has
+ * none. Calls through it are not recorded. */
+void *spy_resolve_driver(int fn);
+
 /* Does a call that the loader bound to our stub go somewhere else than to `real`? It does when
  * another interposer was loaded with the program. */
 bool spy_resolve_bound_elsewhere(int fn, const char *version, const void *real);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "cudaspy/contract.h"
 #include "hook/slots.h"
-#include "inspect/inspect.h"
+#include "state/inspectors.h"
 #include "process/options.h"
 #include "state/session.h"
 

@@ -9,10 +9,10 @@
 #include "hook/resolve.h"
 #include "hook/slots.h"
 #include "hook/wrap.h"
-#include "inspect/inspect.h"
 #include "process/elf_scan.h"
 #include "process/own_stack.h"
 #include "record/board.h"
+#include "record/notes.h"
 #include "state/session.h"
 
 /* Where the stubs are, which are above us: the assembly puts it into a section of its own, whose begin the linker names. */

@@ -12,7 +12,9 @@
  */
 #include <errno.h>
 #include "cudaspy/function_numbers.h"
+#include "hook/resolve.h"
 #include "inspect/host_function.h"
+#include "inspect/inspect.h"
 #include "inspect/inspect_common.h"
 #include "lib/clock.h"
 #include "process/options.h"

@@ -2,6 +2,7 @@
  * shim/inspect/inspect.c: the table of inspectors, expanded from inspectors.def. Data;
  * spy_enter and spy_leave (call.c) look rows up on each call.
  */
+#include "inspect/inspect.h"
 #include "inspect/inspect_common.h"
 
 #define inspect_nothing NULL

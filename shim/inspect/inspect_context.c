@@ -8,7 +8,9 @@
  * device 0; once the runtime works, its own driver calls are seen here and name the context.
  */
 #include "cudaspy/function_numbers.h"
+#include "describe/describe.h"
 #include "gpu/gpu.h"
+#include "hook/resolve.h"
 #include "inspect/inspect_common.h"
 #include "inspect/memory.h"
 #include "state/session.h"

@@ -12,6 +12,7 @@
  * without asking. Only of a large copy between memory of GPUs, if there are several, the driver is
  * asked where an end lies that the map does not know, as it knows none of pools'.
  */
+#include "describe/describe.h"
 #include "inspect/cuda_layout.h"
 #include "inspect/inspect_common.h"
 #include "inspect/memory.h"

@@ -9,8 +9,11 @@
  */
 #include <sys/mman.h>
 #include "cudaspy/function_numbers.h"
+#include "hook/resolve.h"
 #include "inspect/cuda_layout.h"
 #include "inspect/inspect_common.h"
+#include "record/kernel_names.h"
+#include "state/session.h"
 
 /* Places of the rows. */
 enum { FUNCTION = 0, STREAM = 1, CONFIG = 1, PARAMS = 0 };

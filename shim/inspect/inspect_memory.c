@@ -9,6 +9,7 @@
  * direction asks the driver once, as does a large one between memory of several GPUs.
  */
 #include "cudaspy/function_numbers.h"
+#include "hook/resolve.h"
 #include "inspect/cuda_layout.h"
 #include "inspect/inspect_common.h"
 #include "inspect/memory.h"

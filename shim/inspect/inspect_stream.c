@@ -7,6 +7,7 @@
  * followed, without a question to the driver, in a small table that is not read while
  * `spy_captures` is 0. If it overflows, work of the streams left out is reported as if it ran.
  */
+#include "inspect/inspect.h"
 #include "inspect/inspect_common.h"
 #include "lib/lock.h"
 #include "probe/query.h"

@@ -25,6 +25,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "cudaspy/function_numbers.h"
+#include "describe/describe.h"
+#include "hook/resolve.h"
 #include "lib/lock.h"
 #include "inspect/memory.h"
 

@@ -14,7 +14,6 @@
 #include "lib/lock.h"
 #include "nccl/operations.h"
 #include "record/board.h"
-#include "entry/lifecycle.h"
 #include "state/session.h"
 #include "state/thread.h"
 #include "stack/stack.h"

@@ -12,7 +12,6 @@
 #include "nccl/operations.h"
 #include "nccl/profiler.h"
 #include "nccl/words.h"
-#include "entry/lifecycle.h"
 #include "state/session.h"
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock

@@ -15,7 +15,6 @@
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/board.h"
-#include "entry/lifecycle.h"
 #include "state/session.h"
 #include "state/thread.h"
 #include "window/capture.h"

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "arch/processor.h"
+#include "describe/describe.h"
 #include "parts/parts.h"
 #include "process/options.h"
 #include "process/own_stack.h"

@@ -11,20 +11,8 @@
 #define CUDASPY_SHIM_OUTSIDE_H
 
 #include "lib/clock.h"
+#include "stack/stack.h"
 #include "state/thread.h"
-
-/* A wait that has ended. */
-struct spy_outside {
-	uint64_t start; /* when it began */
-	uint64_t
-		object; /* a lock's address; a descriptor, where is_file; an event or stream; 0 none */
-	uintptr_t caller, sp, bp; /* the return address, and the registers after the return */
-	uint64_t bytes; /* that a read or write moved */
-	uint32_t holder; /* thread, 0 unknown */
-	uint8_t kind; /* enum spy_wait_kind */
-	uint8_t flags; /* enum spy_wait_flag */
-	bool is_file;
-};
 
 /* Cycles from which a wait leaves a record. */
 extern uint64_t spy_outside_least;

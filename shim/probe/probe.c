@@ -27,6 +27,7 @@
 #include "probe/real.h"
 #include "probe/wait.h"
 #include "process/elf_scan.h"
+#include "record/notes.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "record/board.h"
+#include "state/board_fields.h"
 #include "process/heap.h"
 #include "state/session.h"
 

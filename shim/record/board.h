@@ -8,14 +8,7 @@
 
 #include <stdbool.h>
 #include "cudaspy/trace_format.h"
-
-/*
- * The fields of a page, which other threads (wait.c) and processes read at any moment. Relaxed:
- * what belongs together is ordered by publish_depth (call.c), and a holder's call may change while
- * we look.
- */
-#define spy_board_show(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
-#define spy_board_see(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#include "state/board_fields.h"
 
 /* Maps a new board file in the trace's folder. 0 or -errno. */
 int spy_board_create(struct spy_board **board);

@@ -7,6 +7,7 @@
 #include <uthash.h>
 #include "process/own_stack.h"
 #include "record/board.h"
+#include "record/kernel_names.h"
 #include "state/session.h"
 
 #define SPY_KERNELS_MOST 65536 /* names */

@@ -15,6 +15,7 @@
 #include "process/folder.h"
 #include "process/options.h"
 #include "record/message.h"
+#include "record/notes.h"
 #include "state/session.h"
 
 static struct stat first_stderr; /* what descriptor 2 was when the library was loaded */

@@ -17,6 +17,7 @@
 #include "process/elf_scan.h"
 #include "process/options.h"
 #include "lib/peek.h"
+#include "record/notes.h"
 #include "stack/python.h"
 #include "state/session.h"
 

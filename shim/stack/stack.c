@@ -27,8 +27,6 @@
 #include "process/own_stack.h"
 #include "lib/clock.h"
 #include "process/options.h"
-#include "probe/outside.h"
-#include "entry/gap.h"
 #include "state/session.h"
 #include "arch/frame_layout.h"
 #include "stack/python.h"

@@ -115,7 +115,18 @@ void spy_stack_begin(uint64_t frequency);
 /* Cycles without a call from which the calls on both sides of it are worth a stack. */
 extern uint64_t spy_long_gap;
 
-struct spy_outside;
+/* A wait between two calls that has ended (probe/outside.h). */
+struct spy_outside {
+	uint64_t start; /* when it began */
+	uint64_t
+		object; /* a lock's address; a descriptor, where is_file; an event or stream; 0 none */
+	uintptr_t caller, sp, bp; /* the return address, and the registers after the return */
+	uint64_t bytes; /* that a read or write moved */
+	uint32_t holder; /* thread, 0 unknown */
+	uint8_t kind; /* enum spy_wait_kind */
+	uint8_t flags; /* enum spy_wait_flag */
+	bool is_file;
+};
 
 /* From `from` until now (cycles) the thread took no stacks, whatever it did: its share is what it was then. */
 void spy_stack_rested(struct spy_thread *thread, uint64_t from, uint64_t now);

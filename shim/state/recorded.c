@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include "arch/processor.h"
-#include "record/board.h"
+#include "state/board_fields.h"
 #include "state/recorded.h"
 #include "state/session.h"
 

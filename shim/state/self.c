@@ -5,7 +5,7 @@
 #include <string.h>
 #include "lib/signal_guard.h"
 #include "lib/clock.h"
-#include "record/board.h"
+#include "state/board_fields.h"
 #include "state/thread.h"
 
 /* All zeros, so always full: what a thread has before its first call. */

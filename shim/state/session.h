@@ -106,20 +106,14 @@ void spy_session_wipe(void);
 /* The library is initialised. False: the kernel does not wipe its memory in a forked child. */
 bool spy_session_init(void);
 
+/* Has one begun, and does it record? Registration of kernels runs before there is one. */
+bool spy_session_active(void);
+
 /* Will nothing be recorded, for whatever reason? */
 bool spy_session_failed(void);
 
 /* Takes the number of calls that were lost before there was a board. */
 uint64_t spy_session_take_lost(void);
-
-/* cuInit is about to be called. Its first success: the driver answers questions now; puts GPUs, how
- * they are shared, and versions into the trace (gpus.c, mps.c). */
-void spy_mps_driver_begins(void);
-void spy_gpus_driver_ready(void);
-void spy_mps_look(bool initialised);
-
-/* Puts libraries loaded or unloaded since the last look into the trace (modules.c). */
-void spy_modules_look(void);
 
 /*
  * A record in the session's own stream, for what belongs to no thread. Takes the session's lock;
@@ -137,8 +131,5 @@ void spy_session_turn(void);
 
 /* A whole record; its time is filled in. Where it lies until the next one, or NULL. Session lock held. */
 void *spy_session_put(const void *record, size_t bytes);
-
-/* Writes or rewrites the metadata of a part of the recording (metadata.c). 0 or -errno. */
-int spy_metadata_write(struct spy_session *session, uint32_t part);
 
 #endif

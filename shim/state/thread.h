@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 #include "state/call.h"
-#include "inspect/inspect.h"
+#include "state/inspectors.h"
 #include "record/stream_file.h"
 #include "window/cost.h"
 
@@ -317,5 +317,20 @@ void spy_thread_end(struct spy_thread *thread);
 
 /* Writes the counters as records. Owner only. */
 void spy_thread_flush_counts(struct spy_thread *thread);
+
+/* The current thread's shadows;of inspect_context.c. */
+uint8_t spy_thread_device(struct spy_thread *thread); /* SPY_DEVICE_NONE unknown */
+void spy_thread_set_device(struct spy_thread *thread, uint8_t device, uint16_t context);
+
+/* Our own slow work: what runs between these two is booked to cudaspy, not to the application. */
+uint64_t spy_overhead_begin(void);
+void spy_overhead_end(struct spy_thread *thread, uint64_t begun);
+
+/* gap.c: is the call that returns the first one behind a long gap, or the last one before the next, if
+ * that comes after as many calls as it did the last time? */
+static inline bool spy_gap_is_beside(const struct spy_thread *thread)
+{
+	return thread->gaps.behind | (thread->page->calls + 1 == thread->gaps.next_at);
+}
 
 #endif

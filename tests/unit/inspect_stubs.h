@@ -13,9 +13,12 @@
 #include <string.h>
 #include <cmocka.h>
 #include "cudaspy/function_numbers.h"
+#include "describe/describe.h"
 #include "inspect/inspect_common.h"
 #include "inspect/memory.h"
 #include "probe/query.h"
+#include "record/kernel_names.h"
+#include "record/notes.h"
 #include "state/session.h"
 #include "window/capture.h"
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "cudaspy/function_numbers.h"
+#include "inspect/inspect.h"
 #include "process/own_stack.h"
 #include "lib/clock.h"
 #include "record/board.h"

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "no_guard.h"
 #include "process/options.h"
+#include "record/notes.h"
 #include "stack/python.h"
 #include "state/session.h"
 

@@ -1,5 +1,5 @@
 /*
- * shim/arch/x86_64/syscall.S: the exported syscall(2). Runs on the application's thread, which
+ * shim/probe/x86_64/syscall.S: the exported syscall(2). Runs on the application's thread, which
  * calls it.
  */
 #include <sys/syscall.h>
