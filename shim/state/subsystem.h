@@ -53,7 +53,8 @@ struct spy_subsystem {
 	/* It is active: the first records of its own stream. Against calls of other threads. */
 	void (*first_records)(void);
 
-	/* The session's stream has moved on to another part of the recording, and has written nothing there. Session lock held. */
+	/* The session's stream has moved on to another part of the recording, and has written nothing there. Session lock held: records
+	 * are written with spy_session_put. What belongs to threads is told by `tell`. */
 	void (*part_begins)(void);
 
 	/* It ends, perhaps by a signal handler's _exit: no thread begins anything from here on that is not done when it dies. */
