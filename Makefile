@@ -234,6 +234,7 @@ check:
 	@! grep -n '#include "' shim/lib/*.[ch] | grep -vE '"(lib|arch)/'
 	$(Q)tests/include-order
 	$(Q)tests/house --check $(BUILD)/clang
+	$(Q)tests/stages
 	$(Q)tests/page/check
 	@echo 'check: no findings'
 

@@ -13,7 +13,7 @@
 #include "expect/priors.h"
 
 /* The first reading, and what the machine's profile knows better. */
-static int learn(struct analysis *a, const char *profile, bool again)
+static int analysis_learn(struct analysis *a, const struct analysis_options *options, bool again)
 {
 	char *why;
 	int found;
@@ -27,7 +27,7 @@ static int learn(struct analysis *a, const char *profile, bool again)
 		(void)evidence_gather(&a->expect, 1);
 	}
 	jobs_phase("settling");
-	found = profile_choose(&a->profile, profile, &a->expect.machine, &why);
+	found = profile_choose(&a->profile, options->profile, &a->expect.machine, &why);
 	if (found == 0 && why && !again)
 		warn("%s", why);
 	free(why);
@@ -103,16 +103,6 @@ static void read_all(struct analysis *a)
 	print_kept(&kept);
 }
 
-/* What the options limit the analysis to. */
-static int begin_filtering(struct analysis *a, const struct analysis_options *options)
-{
-	int err = filtering_begin(&a->filtering, options->filter, a->set, &a->expect.phases);
-
-	if (!err)
-		filtering_cut(&a->filtering, &a->expect.phases);
-	return err;
-}
-
 /* The set may have been read before, to its end. */
 static void rewind_all(struct trace_set *set)
 {
@@ -124,37 +114,37 @@ static void rewind_all(struct trace_set *set)
 	}
 }
 
-/* What is filled in while records are read. */
-static void begin(struct analysis *a, const struct analysis_options *options)
+/* What the options ask for beside counting and finding. */
+static void analysis_ask(struct accounting *a, const struct analysis_options *options)
 {
-	model_init(&a->model, a->set);
-	callstats_init(&a->stats, &a->model, &a->filtering);
-	if (!options)
-		return;
-	account_init(&a->accounts, &a->model, &a->expect, &a->filtering);
-	findings_init(&a->findings, &a->accounts);
-	cost_begin(&a->cost, &a->accounts);
-	idle_init(&a->idle, &a->accounts);
-	ranks_init(&a->ranks, &a->idle, false);
-	a->ranks.sample = options->sample_collectives;
-	a->accounts.listener = a->accounts.ranges.listener = options->listener;
+	a->listener = a->ranges.listener = options->listener;
 	if (options->subject)
-		a->accounts.blame.subject = *options->subject;
+		a->blame.subject = *options->subject;
+}
+
+/* Up to the main reading. again: what there was to be said has been said. */
+static int begin(struct analysis *a, const struct analysis_options *options, bool again)
+{
+	int err = 0;
+
+#define ON_WHOLE(...) __VA_ARGS__;
+#define ON_INIT ON_WHOLE
+#define STAGE(field, type, when, ...) \
+	if (!err && when) { \
+		__VA_ARGS__ \
+	}
+#include "findings/stages.def"
+	return err;
 }
 
 static void finish(struct analysis *a)
 {
-	model_finish(&a->model);
-	if (a->accounted)
-		reading_end_ranges(a);
-	callstats_finish(&a->stats, &a->model);
-	if (!a->accounted)
-		return;
-	account_finish(&a->accounts);
-	cost_finish(&a->cost);
-	ranks_finish(&a->ranks);
-	idle_show_rest(&a->idle);
-	callstats_grow(&a->stats, &a->model); /* there may be a thread more */
+#define ON_FINISH(...) __VA_ARGS__;
+#define STAGE(field, type, when, ...) \
+	if (when) { \
+		__VA_ARGS__ \
+	}
+#include "findings/stages.def"
 }
 
 /* Several for each thread, so that all have something to do to the end. */
@@ -204,31 +194,24 @@ static enum outcome read_parts(struct analysis *a, struct groups *groups)
 		jobs_phase("joining");
 		tell_progress(a, 0, parts_begun_ns, true);
 		if (!parts_join(&parts))
-			outcome = parts.has_conflict ? OUTCOME_AGAIN : OUTCOME_GIVEN_UP;
+			outcome = parts.join.has_conflict ? OUTCOME_AGAIN : OUTCOME_GIVEN_UP;
 	}
 	if (outcome == OUTCOME_AGAIN)
-		groups_unite(groups, parts.conflict[0], parts.conflict[1]);
+		groups_unite(groups, parts.join.conflict[0], parts.join.conflict[1]);
 	jobs_tell("%zu processes in %zu parts by %u threads%s%s", a->set->n_traces, parts.n,
-		  jobs_now(), parts.refused ? ", given up: " : "", parts.refused ?: "");
+		  jobs_now(), parts.join.refused ? ", given up: " : "", parts.join.refused ?: "");
 	a->accounts.kernel_overlap.numbers = false;
 	jobs_phase("releasing");
 	parts_release(&parts);
 	return outcome;
 }
 
-/* Up to the main reading. again: what there was to be said has been said. */
 static int prepare(struct analysis *a, struct trace_set *set,
 		   const struct analysis_options *options, bool again)
 {
-	int err = 0;
-
 	rewind_all(set);
 	*a = (struct analysis){.set = set, .accounted = options};
-	if (options)
-		err = learn(a, options->profile, again) ?: begin_filtering(a, options);
-	if (!err)
-		begin(a, options);
-	return err;
+	return begin(a, options, again);
 }
 
 #define TRIES 4 /* in parts */
@@ -262,18 +245,26 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 	return 0;
 }
 
+#define ON_RELEASE(...) __VA_ARGS__;
+#define ON_RELEASE_WHOLE ON_RELEASE
+#define STAGE(field, type, when, ...) \
+	static void release_##field(struct analysis *a) \
+	{ \
+		__VA_ARGS__ \
+	}
+#include "findings/stages.def"
+
 void analysis_release(struct analysis *a)
 {
-	findings_release(&a->findings);
-	cost_release(&a->cost);
-	ranks_release(&a->ranks);
-	idle_release(&a->idle);
-	account_release(&a->accounts);
-	expect_release(&a->expect);
+	static void (*const releases[])(struct analysis * a) = {
+#define STAGE(field, ...) release_##field,
+#include "findings/stages.def"
+	};
+	size_t i;
+
+	for (i = ARRAY_SIZE(releases); i--;)
+		releases[i](a);
 	profile_release(&a->profile);
 	profile_release(&a->prior);
-	filtering_end(&a->filtering);
-	callstats_release(&a->stats);
-	model_release(&a->model);
 	*a = (struct analysis){0};
 }

@@ -150,6 +150,7 @@ struct thread_account {
 };
 
 struct site;
+struct join;
 
 /* A call of the application that has returned, as an observer sees it. */
 struct observed {
@@ -240,6 +241,12 @@ struct accounting {
 void account_init(struct accounting *a, struct model *model, struct expect *expect,
 		  const struct filtering *filtering);
 void account_release(struct accounting *a);
+
+/* For a part of a set. begun_ns: by host, when the first call began. Then what the parts know becomes the whole's, whose
+ * threads have their numbers; blame_join is next. */
+void account_init_part(struct accounting *a, const struct accounting *whole,
+		       const uint64_t *begun_ns);
+bool account_join(struct accounting *whole, struct accounting *const *parts, struct join *join);
 
 #define ACCOUNT_LONG_NS 1000000 /* calls inside others are of interest from here on */
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "callstats.h"
+#include "model/join.h"
 
 #define NO_DEVICE 100
 #define NO_BINARY_FOR_GPU 209
@@ -67,11 +68,6 @@ void callstats_failed(struct callstats *s, const struct model *model, const stru
 	} else {
 		see_later(&s->last_failed, &failed);
 	}
-}
-
-void callstats_join_failed(struct callstats *s, const struct last_failed *more)
-{
-	see_later(&s->last_failed, more);
 }
 
 /* Who looks for something, finds most of it, and goes on. */
@@ -230,4 +226,48 @@ void callstats_finish(struct callstats *s, struct model *model)
 		s->all.total_ns += s->threads[i].total_ns;
 		s->all.copied_bytes = add_capped(s->all.copied_bytes, s->threads[i].copied_bytes);
 	}
+}
+
+/* struct callstats, joined: direct, nested, counted, called, n_functions, threads, n_threads, devices, uses, used, all, answers,
+ * last_failed, trials; not: n_processes, filtering (the whole's), named_elsewhere (while it is read). */
+/* struct calls_sum, joined: counted; not: count, total_ns, copied_bytes (callstats_finish sums them up). */
+static void join_part(struct callstats *s, const struct callstats *more,
+		      const struct join_part *part)
+{
+	size_t i, j;
+
+	/* What a part has not touched is not touched here: it would all come into memory. */
+	for (i = 0; i < more->n_functions; i++) {
+		if (!more->called[i])
+			continue;
+		s->called[i] = true;
+		calls_add(&s->direct[i], &more->direct[i]);
+		calls_add(&s->nested[i], &more->nested[i]);
+		s->counted[i] = add_capped(s->counted[i], more->counted[i]);
+	}
+	for (i = 0; i < part->model->n_threads && i < more->n_threads; i++)
+		s->threads[part->model->threads[i]->index] = more->threads[i];
+	for (j = 0; j < CALLSTATS_DEVICES; j++)
+		for (i = 0; more->used[j] && i < part->n_processes; i++) {
+			size_t at = callstats_index(s, part->processes[i], (uint32_t)j);
+
+			s->used[j] = true;
+			s->devices[at] = more->devices[at];
+			s->uses[at] = more->uses[at];
+		}
+	s->all.counted = add_capped(s->all.counted, more->all.counted);
+	for (i = 0; i < part->n_processes; i++)
+		s->trials[part->processes[i]] = more->trials[part->processes[i]];
+	s->answers += more->answers;
+	see_later(&s->last_failed, &more->last_failed);
+}
+
+void callstats_join(struct callstats *s, struct callstats *const *parts, const struct model *model,
+		    const struct join *join)
+{
+	size_t i;
+
+	callstats_grow(s, model);
+	for (i = 0; i < join->n; i++)
+		join_part(s, parts[i], &join->parts[i]);
 }

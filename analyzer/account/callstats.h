@@ -83,8 +83,6 @@ uint64_t callstats_answers(const struct callstats *s, struct last_failed *last);
 /* A call of depth 0 that failed: an answer, a trial, or the last failure so far. */
 void callstats_failed(struct callstats *s, const struct model *model, const struct record *record);
 
-void callstats_join_failed(struct callstats *s, const struct last_failed *more);
-
 /* Of a process and a device, as work_index. */
 static inline size_t callstats_index(const struct callstats *s, size_t process, uint32_t device)
 {
@@ -93,6 +91,11 @@ static inline size_t callstats_index(const struct callstats *s, size_t process, 
 
 void callstats_init(struct callstats *s, const struct model *model, struct filtering *filtering);
 void callstats_release(struct callstats *s);
+
+/* Adds what was counted of the parts of a set, whose threads have their numbers. */
+struct join;
+void callstats_join(struct callstats *s, struct callstats *const *parts, const struct model *model,
+		    const struct join *join);
 
 /* Room for the record's function and thread. */
 void callstats_grow(struct callstats *s, const struct model *model);

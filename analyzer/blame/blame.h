@@ -17,6 +17,7 @@
 struct accounting;
 struct thread_account;
 struct completed_call;
+struct join;
 
 /* Whose wait it was, wherever the blame goes. */
 struct blame_origin {
@@ -81,6 +82,11 @@ void blame_add_help(const struct blame_edge *root, double help_ns[HELP_NOT + 1])
 bool blame_is_stall(const union blame_key *root, bool across_devices);
 
 void blame_release(struct blame *b);
+
+/* What the parts of a set know, and locks with it, becomes the whole's: behind account_join. While they are read: an entry of
+ * the journal of that part. */
+bool blame_join(struct accounting *whole, struct accounting *const *parts, struct join *join);
+void blame_replay(struct accounting *whole, size_t part, const struct journal_entry *entry);
 
 /* A call has returned that waited for locks, or that others wait at. */
 void blame_waits(struct accounting *a, const struct completed_call *call, uint64_t serial);

@@ -171,6 +171,18 @@ void thread_set_add(struct thread_set *set, const struct thread *thread)
 	add_member(set, thread->index + 1);
 }
 
+void thread_set_renumber(struct thread_set *set, struct thread *const *threads)
+{
+	struct thread_set old = *set;
+	uint32_t i;
+
+	*set = (struct thread_set){0};
+	for (i = 0; i < old.n_places; i++)
+		if (old.members[i])
+			thread_set_add(set, threads[old.members[i] - 1]);
+	thread_set_release(&old);
+}
+
 void thread_set_join(struct thread_set *set, const struct thread_set *more)
 {
 	uint32_t i;

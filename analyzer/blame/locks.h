@@ -129,6 +129,8 @@ char *lock_place(const struct process *process, uint64_t address, uint64_t ns);
 
 void thread_set_release(struct thread_set *set);
 void thread_set_add(struct thread_set *set, const struct thread *thread);
+/* The set's indices were those of `threads`, which have others now. */
+void thread_set_renumber(struct thread_set *set, struct thread *const *threads);
 void thread_set_join(struct thread_set *set, const struct thread_set *more);
 bool thread_set_has(const struct thread_set *set, const struct thread *thread);
 

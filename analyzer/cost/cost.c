@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cost.h"
+#include "model/join.h"
 #include "cudaspy/cost_plan.h"
 
 #define WINDOWS_MOST 500000
@@ -246,7 +247,9 @@ static int by_block(const void *a, const void *b)
 	return x->first_cell < y->first_cell ? -1 : x->first_cell > y->first_cell;
 }
 
-bool cost_join(struct cost_study *cost, const struct cost_study *part)
+/* struct cost_study, joined: windows, n, cells, n_cells, thinned, counted, counted_by_fn, n_functions; not: accounts (the whole's),
+ * seen, n_seen (while records are read). */
+static bool join_part(struct cost_study *cost, const struct cost_study *part)
 {
 	size_t i;
 
@@ -265,6 +268,16 @@ bool cost_join(struct cost_study *cost, const struct cost_study *part)
 	for (i = 0; i < part->n_functions; i++)
 		if (part->counted_by_fn[i])
 			count(cost, part->n_functions, (uint32_t)i, part->counted_by_fn[i]);
+	return true;
+}
+
+bool cost_join(struct cost_study *cost, struct cost_study *const *parts, struct join *join)
+{
+	size_t i;
+
+	for (i = 0; i < join->n; i++)
+		if (!join_part(cost, parts[i]))
+			return join_refuse(join, "too many cost windows");
 	return true;
 }
 

@@ -53,9 +53,9 @@ void cost_release(struct cost_study *cost);
 /* A record of the kind SPY_EV_COST; behind the accounting. */
 void cost_see(struct cost_study *cost, struct model *model, const struct record *record);
 
-/* Adds what another study has collected of other processes of the same set, before cost_finish. False: it is too much to
- * be kept together, and nothing was added. */
-bool cost_join(struct cost_study *cost, const struct cost_study *part);
+/* Adds what the parts of the set have collected, before cost_finish. False: it is too much to be kept together. */
+struct join;
+bool cost_join(struct cost_study *cost, struct cost_study *const *parts, struct join *join);
 
 /* Behind the last record. */
 void cost_finish(struct cost_study *cost);

@@ -182,6 +182,10 @@ void expect_release(struct expect *e);
 void expect_copy(struct expect *copy, const struct expect *e);
 void expect_release_copy(struct expect *copy);
 
+/* What all copies have counted becomes the original's. */
+struct join;
+bool expect_join(struct expect *whole, struct expect *const *parts, struct join *join);
+
 /* The same of one that is not settled yet: classes have learnt nothing in it. */
 void expect_copy_empty(struct expect *copy, const struct expect *e);
 

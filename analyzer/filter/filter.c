@@ -442,6 +442,45 @@ void filtering_end(struct filtering *f)
 	*f = (struct filtering){0};
 }
 
+/* ---- parts of the set --------------------------------------------------------------------------- */
+
+void filtering_copy(struct filtering *f, const struct filtering *whole)
+{
+	*f = *whole;
+	f->threads = f->functions = f->devices = NULL;
+	f->n_threads = f->n_functions = f->n_devices = 0;
+	memset(f->outside, 0, sizeof(f->outside));
+	f->left_out = (struct filter_sum){0};
+	f->counted = 0;
+}
+
+void filtering_release_copy(struct filtering *f)
+{
+	free(f->threads);
+	free(f->functions);
+	free(f->devices);
+}
+
+/* struct filtering, joined: outside, left_out, counted; not: filter, kinds, set, from_ns, to_ns, no_phase, survey, processes, ranks,
+ * ranks_of, found (copied from the whole), threads, functions, n_threads, n_functions, devices, n_devices (answers so far,
+ * which come again). */
+void filtering_join(struct filtering *f, struct filtering *const *parts, size_t n)
+{
+	size_t i, kind;
+
+	for (i = 0; i < n; i++) {
+		const struct filtering *part = parts[i];
+
+		for (kind = 0; kind < FILTER_KINDS; kind++) {
+			f->outside[kind].calls += part->outside[kind].calls;
+			f->outside[kind].ns += part->outside[kind].ns;
+		}
+		f->left_out.calls += part->left_out.calls;
+		f->left_out.ns += part->left_out.ns;
+		f->counted = add_capped(f->counted, part->counted);
+	}
+}
+
 /* ---- records ------------------------------------------------------------------------------------ */
 
 static uint8_t *answer_at(uint8_t **answers, size_t *n, size_t index, uint8_t unknown)

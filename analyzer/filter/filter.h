@@ -56,6 +56,11 @@ int filtering_begin(struct filtering *f, const struct filter *filter, struct tra
 		    const struct phases *phases);
 void filtering_end(struct filtering *f);
 
+/* For a part of the set: with no answers and sums yet. Then those of all parts become the whole's. */
+void filtering_copy(struct filtering *f, const struct filtering *whole);
+void filtering_release_copy(struct filtering *f);
+void filtering_join(struct filtering *f, struct filtering *const *parts, size_t n);
+
 /* Are --from and --to the begin or the end of the working phase? */
 bool filter_needs_phase(const struct filter *filter);
 

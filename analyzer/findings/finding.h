@@ -351,6 +351,10 @@ struct findings {
 void findings_init(struct findings *f, struct accounting *accounts);
 void findings_release(struct findings *f);
 
+/* The sites of the parts of a set become the whole's, whose threads have their numbers. */
+struct join;
+bool findings_join(struct findings *whole, struct findings *const *parts, struct join *join);
+
 /* Of calls that are open still, nothing comes after them. Once, after the last record. */
 void sites_settle(struct accounting *accounts);
 

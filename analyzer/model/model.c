@@ -100,6 +100,28 @@ void model_release(struct model *model)
 	*model = (struct model){0};
 }
 
+void model_init_part(struct model *model, const struct model *whole, struct stream **streams,
+		     size_t n_streams)
+{
+	*model = (struct model){.set = whole->set,
+				.streams = streams,
+				.n_streams = n_streams,
+				.processes = whole->processes,
+				.n_processes = whole->n_processes,
+				.owners = whole->owners};
+	range_names_init(&model->range_names);
+}
+
+void model_release_part(struct model *model, bool joined)
+{
+	model->processes = NULL;
+	model->n_processes = 0;
+	model->owners = NULL;
+	if (joined)
+		model->n_threads = 0;
+	model_release(model);
+}
+
 /* What only the report tells. */
 static void apply_named(struct model *model, struct record *record)
 {

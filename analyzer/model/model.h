@@ -239,6 +239,12 @@ uint64_t process_dormant_ns(const struct process *process, uint64_t begin_ns, ui
 void model_init(struct model *model, struct trace_set *set);
 void model_release(struct model *model);
 
+/* For a part of a set, whose streams these are: processes and owners of streams are the whole's, each of them belongs to one
+ * part. joined: threads are the whole's, too. */
+void model_init_part(struct model *model, const struct model *whole, struct stream **streams,
+		     size_t n_streams);
+void model_release_part(struct model *model, bool joined);
+
 /* The process's module of that number is the last one so far where it lies. */
 void model_place_module(struct process *process, uint32_t number);
 

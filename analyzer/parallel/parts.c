@@ -189,18 +189,22 @@ void parts_init(struct parts *p, struct analysis *whole, struct groups *groups, 
 
 	*p = (struct parts){.whole = whole};
 	share_out(p, whole->set, groups, most);
+	p->join.n = p->n;
+	p->join.parts = xcalloc(p->n + 1, sizeof(*p->join.parts));
 	for (i = 0; i < p->n; i++) {
 		p->all[i].parts = p;
 		p->all[i].index = i;
 		p->all[i].turn = PART_TURN_FIRST;
 		init_journals(&p->all[i]);
+		p->join.parts[i] = (struct join_part){.model = &p->all[i].a.model,
+						      .processes = p->all[i].processes,
+						      .n_processes = p->all[i].n_processes};
 	}
 	for (i = 0; i < PART_LINES; i++)
 		p->heaps[i].all = xcalloc(p->n + 1, sizeof(struct part_journal *));
 	if (whole->accounted) {
 		find_begins(p, whole->set);
-		idle_init(&p->idle, &whole->accounts);
-		p->idle.sums.holds = true;
+		idle_replay_init(&p->gpus, &whole->accounts, p->n);
 	}
 	whole->accounts.kernel_overlap.numbers = true;
 }
@@ -215,66 +219,22 @@ static void take_warning(void *data, char *text)
 	part->warnings[part->n_warnings++] = (struct part_warning){moment_now(), text};
 }
 
-/* Processes and owners of streams are the whole's: each of them belongs to one part. */
-static void init_model(struct model *model, const struct part *part, const struct model *whole)
-{
-	*model = (struct model){.set = whole->set,
-				.streams = part->streams,
-				.n_streams = part->n_streams,
-				.processes = whole->processes,
-				.n_processes = whole->n_processes,
-				.own = part->processes,
-				.n_own = part->n_processes,
-				.owners = whole->owners};
-	range_names_init(&model->range_names);
-}
-
-/* As the whole's, with no answers and sums yet. */
-static void init_filtering(struct filtering *f, const struct filtering *whole)
-{
-	*f = *whole;
-	f->threads = f->functions = f->devices = NULL;
-	f->n_threads = f->n_functions = f->n_devices = 0;
-	memset(f->outside, 0, sizeof(f->outside));
-	f->left_out = (struct filter_sum){0};
-	f->counted = 0;
-}
-
-static void init_accounts(struct part *part, const struct analysis *whole)
-{
-	struct analysis *a = &part->a;
-	size_t i;
-
-	expect_copy(&a->expect, &whole->expect);
-	account_init(&a->accounts, &a->model, &a->expect, &a->filtering);
-	findings_init(&a->findings, &a->accounts);
-	cost_begin(&a->cost, &a->accounts);
-	idle_init(&a->idle, &a->accounts);
-	ranks_init(&a->ranks, &a->idle, true);
-	a->accounts.blame.subject = whole->accounts.blame.subject;
-	a->accounts.blame.journal = a->accounts.kernel_overlap.journal =
-		&part->journals[PART_LINE_CALLS].journal;
-	a->idle.journal = &part->journals[PART_LINE_IDLE].journal;
-	a->idle.elsewhere = part->parts->elsewhere;
-	a->idle.n_elsewhere = part->parts->n_elsewhere;
-	a->ranks.journal = &part->journals[PART_LINE_RANKS].journal;
-	for (i = 0; i < a->set->n_hosts; i++) {
-		a->accounts.cpu_pressure[i].apart = true;
-		a->accounts.cpu_pressure[i].begin_ns = part->parts->begun_ns[i];
-	}
-}
-
 void part_begin(struct part *part)
 {
 	const struct analysis *whole = part->parts->whole;
 	struct analysis *a = &part->a;
+	struct journal *journal;
 
 	*a = (struct analysis){.set = whole->set, .accounted = whole->accounted};
-	init_model(&a->model, part, &whole->model);
-	callstats_init(&a->stats, &a->model, &a->filtering);
-	init_filtering(&a->filtering, &whole->filtering);
-	if (a->accounted)
-		init_accounts(part, whole);
+#define ON_INIT(...) __VA_ARGS__;
+#define ON_JOURNAL(...) __VA_ARGS__ = journal;
+#define ON_PART ON_INIT
+#define STAGE(field, type, when, ...) \
+	journal = &part->journals[PART_LINE_##field].journal; \
+	if (when) { \
+		__VA_ARGS__ \
+	}
+#include "findings/stages.def"
 	reading_begin(&part->reading, a, part->helpers);
 	part->begun = true;
 }
@@ -310,31 +270,30 @@ bool part_go_on(struct part *part, uint64_t records)
 
 /* ---- the end ---------------------------------------------------------------------------------- */
 
+#define ON_RELEASE(...) __VA_ARGS__;
+#define ON_RELEASE_PART ON_RELEASE
+#define STAGE(field, type, when, ...) \
+	static void release_##field(struct part *part) \
+	{ \
+		struct analysis *a = &part->a; \
+\
+		__VA_ARGS__ \
+	}
+#include "findings/stages.def"
+
 /* What the whole has not taken over. */
 static void release_analysis(struct part *part)
 {
-	struct analysis *a = &part->a;
+	static void (*const releases[])(struct part * part) = {
+#define STAGE(field, ...) release_##field,
+#include "findings/stages.def"
+	};
+	size_t i;
 
 	if (part->reading.paths) /* given up */
 		reading_give_up(&part->reading);
-	a->model.processes = NULL;
-	a->model.n_processes = 0;
-	a->model.owners = NULL;
-	findings_release(&a->findings);
-	cost_release(&a->cost);
-	ranks_release(&a->ranks);
-	idle_release(&a->idle);
-	a->model.n_processes = part->parts->whole->model.n_processes;
-	account_release(&a->accounts);
-	a->model.n_processes = 0;
-	expect_release_copy(&a->expect);
-	free(a->filtering.threads);
-	free(a->filtering.functions);
-	free(a->filtering.devices);
-	callstats_release(&a->stats);
-	if (part->parts->threads_joined)
-		a->model.n_threads = 0;
-	model_release(&a->model);
+	for (i = ARRAY_SIZE(releases); i--;)
+		releases[i](part);
 }
 
 /* Entries that were not replayed: from the first one on. */
@@ -379,13 +338,11 @@ void parts_release(struct parts *p)
 		for (j = 0; j < part->n_warnings; j++)
 			free(part->warnings[j].text);
 		free(part->warnings);
-		free(part->gpus);
-		free(part->ranges.ns);
 		free(part->streams);
 		free(part->processes);
 	}
-	idle_release(&p->idle);
-	free(p->gpu_parts);
+	idle_replay_release(&p->gpus);
+	free(p->join.parts);
 	free(p->elsewhere);
 	free(p->all);
 	for (i = 0; i < PART_LINES; i++)

@@ -7,7 +7,7 @@
  * What is about several parts (threads of other processes in the kernel module, the list of the worst calls, GPUs that they
  * share or that are idle together, ranks) it writes down in journals. Those of all parts are replayed in the order of time
  * (replay.c), while the parts are read. Then the parts become one: threads, locks, places and all that has a number
- * or an order get those that one reading would have given them, by the moment at which they came up (join*.c).
+ * or an order get those that one reading would have given them, by the moment at which they came up (model/join.h).
  *
  * Where a part meets what it cannot know by itself, or a bound that is for the whole set, the parts are given up, and the
  * set is read as a whole.
@@ -16,6 +16,8 @@
 #define CUDASPY_PARTS_H
 
 #include <pthread.h>
+#include "idle/replay.h"
+#include "model/join.h"
 #include "reading/reading.h"
 #include "trace/groups.h"
 
@@ -26,11 +28,10 @@ struct part_warning {
 
 enum part_state { PART_READY, PART_RUNNING, PART_ENDED };
 
-/* Journals are kept apart by what they are about, so that each of them can be replayed by a thread of its own. */
+/* Journals are kept apart by stage, so that each of them can be replayed by a thread of its own. */
 enum part_line {
-	PART_LINE_CALLS, /* threads in the kernel module, the worst calls */
-	PART_LINE_IDLE, /* GPUs that several parts use, or that are idle together */
-	PART_LINE_RANKS,
+#define STAGE(field, ...) PART_LINE_##field,
+#include "findings/stages.def"
 	PART_LINES
 };
 
@@ -72,15 +73,9 @@ struct part {
 	uint64_t records;
 	uint64_t turn; /* records that it reads in a turn */
 	struct part_journal journals[PART_LINES];
-	/* For the replay: */
-	uint32_t *gpus; /* the whole's index of each of its GPUs; owned */
-	size_t n_gpus;
-	struct idle_ranges ranges; /* of GPUs that other parts use, too */
-	/* … and for the one who reads: */
+	/* … but for this, which is the one's who reads: */
 	struct part_warning *warnings;
 	size_t n_warnings;
-	/* Since join_model: what is added to its numbers of calls, waits and worst calls. */
-	uint64_t calls_before, waits_before, serials_before;
 };
 
 struct parts {
@@ -88,21 +83,14 @@ struct parts {
 	struct part *all;
 	size_t n;
 	uint64_t *begun_ns; /* by host: its cpu_pressure's begin_ns */
-	const char *refused; /* why they are worth nothing; NULL: they are not */
-	bool threads_joined; /* they are the whole's */
-	/* Processes that have to be in one part, as is known only now: by index of the trace. */
-	uint32_t conflict[2];
-	bool has_conflict;
+	struct join join;
 	/* replay.c: of each line the journals that have something to be replayed, a binary heap by the moments of what is
 	 * next; owned */
 	struct part_heap {
 		struct part_journal **all;
 		size_t n;
 	} heaps[PART_LINES];
-	/* … and all GPUs so far: those of one part as far as they are compared with others, those of several with all that is
-	 * known of them */
-	struct idle idle;
-	const struct part **gpu_parts; /* of each; NULL: several; owned */
+	struct idle_replay gpus;
 	uint64_t *elsewhere; /* GPUs that several parts use: groups_elsewhere; owned */
 	size_t n_elsewhere;
 };
@@ -128,49 +116,5 @@ size_t parts_replay(struct parts *p, enum part_line line, const struct reading_m
 /* The parts become the whole, whose own parts are initialised and empty. False: they are worth nothing, and the whole is
  * not what it should be either. Prints the warnings of the readings. */
 bool parts_join(struct parts *p);
-
-/* ---- for join*.c ------------------------------------------------------------------------------ */
-
-/* Things that came up in parts, to be put in order. */
-struct birth {
-	struct reading_moment at;
-	size_t part, number; /* the part's, and the thing's in it */
-	void *what;
-};
-
-struct births {
-	struct birth *all;
-	size_t n;
-};
-
-/* One more: the part's things are added in their order. */
-void births_add(struct births *b, const struct reading_moment *at, size_t part, void *what);
-void births_sort(struct births *b);
-void births_release(struct births *b);
-
-/* False: refused. */
-bool join_model(struct parts *p);
-bool join_expect(struct parts *p);
-bool join_accounts(struct parts *p);
-bool join_blame(struct parts *p);
-bool join_findings(struct parts *p);
-bool join_idle(struct parts *p);
-bool join_ranks(struct parts *p);
-
-static inline bool parts_refuse(struct parts *p, const char *why)
-{
-	if (!p->refused)
-		p->refused = why;
-	return false;
-}
-
-/* A set of threads, whose indices have changed. */
-void join_threads_of(struct thread_set *set, const struct part *part);
-
-/* A name of the part, in the whole; NULL: none. */
-static inline struct range_name *join_name(struct range_name *name)
-{
-	return name && name->into ? name->into : name;
-}
 
 #endif

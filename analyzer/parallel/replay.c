@@ -6,128 +6,19 @@
 #include <stdlib.h>
 #include "parts.h"
 
-/* ---- GPUs ------------------------------------------------------------------------------------- */
-
-static struct idle_gpu *gpu_of(struct parts *p, const struct part *part, uint32_t gpu)
+static void replay(struct parts *p, enum part_line line, size_t number,
+		   const struct journal *journal, const struct journal_entry *entry)
 {
-	return &p->idle.gpus[part->gpus[gpu]];
-}
+	struct analysis *a = p->whole;
 
-/* Only what compares it with others is known of a GPU that is a part's own. */
-static uint32_t meet_own(struct parts *p)
-{
-	struct idle *idle = &p->idle;
-
-	idle->gpus = grow(idle->gpus, idle->n_gpus, sizeof(*idle->gpus));
-	idle->gpus[idle->n_gpus] = (struct idle_gpu){0};
-	return (uint32_t)idle->n_gpus++;
-}
-
-static void meet_gpu(struct parts *p, struct part *part, const struct journal_entry *entry)
-{
-	size_t before = p->idle.n_gpus;
-	uint32_t gpu = entry->user.uuid ? idle_meet(&p->idle, entry->user.process, entry->device,
-						    entry->user.uuid) -
-						  1
-					: meet_own(p);
-
-	if (p->idle.n_gpus > before) {
-		p->gpu_parts = grow(p->gpu_parts, before, sizeof(*p->gpu_parts));
-		p->gpu_parts[gpu] = entry->user.uuid ? NULL : part;
-	}
-	if (entry->gpu < part->n_gpus) /* another process of the part uses it */
-		return;
-	part->gpus = grow(part->gpus, part->n_gpus, sizeof(*part->gpus));
-	part->gpus[part->n_gpus++] = gpu;
-}
-
-static void see_gpu_news(struct parts *p, struct part *part, const struct journal *journal,
-			 const struct journal_entry *entry)
-{
-	const void *pieces = entry->news.n_pieces ? journal->stored + entry->news.at : NULL;
-	const struct idle_told told = {.pieces = pieces,
-				       .n_pieces = entry->news.n_pieces,
-				       .range = entry->news.range,
-				       .ranges = &part->ranges};
-
-	idle_apply(&p->idle, gpu_of(p, part, entry->gpu),
-		   &(struct idle_news){.process = entry->news.process,
-				       .begin_ns = entry->news.begin_ns,
-				       .ns = entry->at.ns,
-				       .submits = entry->news.submits,
-				       .dormant = entry->news.dormant,
-				       .busier = entry->news.busier,
-				       .told = &told});
-	if (entry->news.holds)
-		(void)idle_pieces_hold(pieces, told.n_pieces, -1);
-}
-
-/* GPUs of one part have been compared in it. */
-static void see_idle(struct parts *p, const struct part *part, const struct journal_entry *entry)
-{
-	struct idle *idle = &p->idle;
-	size_t number = part->gpus[entry->gpu], i;
-	struct idle_gpu *gpu = &idle->gpus[number];
-	struct idle_interval *interval;
-
-	if (number >= IDLE_PAIRED)
-		return;
-	interval = idle_next_interval(gpu);
-	*interval = (struct idle_interval){.begin_ns = entry->idle.begin_ns,
-					   .end_ns = entry->idle.end_ns,
-					   .ns = entry->idle.end_ns - entry->idle.begin_ns};
-	for (i = 0; i < idle->n_gpus && i < IDLE_PAIRED; i++) {
-		uint64_t ns = p->gpu_parts[i] == part ? 0 : idle_in_both(&idle->gpus[i], interval);
-
-		gpu->together_ns[i] += ns;
-		idle->gpus[i].together_ns[number] += ns;
-	}
-}
-
-static void see_taken_back(struct parts *p, const struct part *part,
-			   const struct journal_entry *entry)
-{
-	struct idle_gpu *gpu = gpu_of(p, part, entry->gpu);
-
-	if (part->gpus[entry->gpu] < IDLE_PAIRED)
-		gpu->intervals[entry->idle.number % gpu->intervals_size].ns -= entry->idle.by_ns;
-}
-
-/* ---- entries ---------------------------------------------------------------------------------- */
-
-static void replay(struct parts *p, struct part *part, const struct journal *journal,
-		   const struct journal_entry *entry)
-{
-	struct accounting *a = &p->whole->accounts;
-
-	switch (entry->kind) {
-	case JOURNAL_REQUEST:
-	case JOURNAL_SEARCH:
-		kernel_overlap_replay(a, entry);
+	switch (line) {
+#define ON_REPLAY(...) __VA_ARGS__;
+#define STAGE(field, type, when, ...) \
+	case PART_LINE_##field: \
+		__VA_ARGS__ \
 		break;
-	case JOURNAL_WORST_CALL:
-		worst_call_replay(&a->blame, entry->worst.thread, entry->worst.end_ns,
-				  entry->worst.lost_ns,
-				  (uint64_t)part->index << 40 | entry->worst.serial);
-		break;
-	case JOURNAL_GPU:
-		reading_place.moment = entry->at;
-		meet_gpu(p, part, entry);
-		break;
-	case JOURNAL_GPU_NEWS:
-		reading_place.moment = entry->at;
-		see_gpu_news(p, part, journal, entry);
-		break;
-	case JOURNAL_IDLE:
-		see_idle(p, part, entry);
-		break;
-	case JOURNAL_RANK:
-		reading_place.moment = entry->at;
-		ranks_apply(&p->whole->ranks, entry->rank.news);
-		free(entry->rank.news);
-		break;
-	default:
-		see_taken_back(p, part, entry);
+#include "findings/stages.def"
+	case PART_LINES:
 		break;
 	}
 }
@@ -268,7 +159,7 @@ size_t parts_replay(struct parts *p, enum part_line line, const struct reading_m
 			break;
 		do {
 			weight += next_of(j)->weight;
-			replay(p, j->part, &j->replayed->journal, next_of(j));
+			replay(p, line, j->part->index, &j->replayed->journal, next_of(j));
 			take(j);
 		} while (j->replayed && moment_compare(&next_of(j)->at, &limit) <= 0);
 		settle_first(heap);

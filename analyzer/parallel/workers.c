@@ -96,7 +96,7 @@ static void tell_activities(const struct workers *w, const struct worker *all, u
 
 static bool is_over(const struct workers *w)
 {
-	return w->parts->refused || w->n_ended == w->parts->n;
+	return w->parts->join.refused || w->n_ended == w->parts->n;
 }
 
 /* Of those that are not read just now, the one that is furthest behind; NULL: none is left, or may go on. */
@@ -162,7 +162,7 @@ static void put_back(struct workers *w, struct part *part, bool ended)
 	part->state = ended ? PART_ENDED : PART_READY;
 	w->n_ended += ended;
 	if (part->place.refused)
-		parts_refuse(w->parts, part->place.refused);
+		join_refuse(&w->parts->join, part->place.refused);
 	if (part->reading.record.stream)
 		part->at = (struct reading_moment){part->reading.record.ns,
 						   part->reading.record.stream->index + 1};
@@ -193,7 +193,7 @@ static void look_whether_refused(struct parts *p)
 	const char *why = p->whole->accounted ? ranks_refused(&p->whole->ranks) : NULL;
 
 	if (why)
-		parts_refuse(p, why);
+		join_refuse(&p->join, why);
 }
 
 static void replay_line(struct workers *w, struct worker *worker, enum part_line number)
@@ -212,7 +212,7 @@ static void replay_line(struct workers *w, struct worker *worker, enum part_line
 	line->pending -= weight;
 	w->pending -= weight;
 	w->replayed += weight;
-	if (number == PART_LINE_RANKS)
+	if (number == PART_LINE_ranks)
 		look_whether_refused(w->parts);
 	if (w->n_waiting)
 		pthread_cond_broadcast(&w->changed);
@@ -317,7 +317,7 @@ static void nothing_more(void *data, size_t line)
 /* When all parts have been read. */
 static void replay_rest(struct parts *p, unsigned int jobs)
 {
-	if (!p->refused)
+	if (!p->join.refused)
 		pool_run(jobs, PART_LINES, replay_all_of, nothing_more, p);
 	look_whether_refused(p);
 }

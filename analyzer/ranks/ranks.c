@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "sample.h"
 #include "work.h"
+#include "model/join.h"
 
 /* ---- identity -------------------------------------------------------------------------------- */
 
@@ -435,18 +436,31 @@ const char *ranks_refused(const struct ranks *ranks)
 	return ranks->work->refused;
 }
 
-void ranks_join(struct ranks *ranks, const struct ranks *part, const uint32_t *processes, size_t n)
+/* struct ranks, joined: lost, states; not: sample, idle (the whole's), any, submits, from_launcher, by_process, n_states (as it was
+ * begun), journal (of a part), from_digests, part, on_evaluated, data (of a job from digests), all, n, order, world_size,
+ * groups, n_groups, sites, n_sites, steps, disagreement, missing, n_missing, matched, incomplete, unaligned, alone, untimed,
+ * captured, align_operations, align_error_ns, host_error_ns, by_host_times, wait_ns, late_ns, caused_ns, parts, work (of the
+ * replay). */
+/* The replay has evaluated them. */
+void ranks_join(struct ranks *ranks, struct ranks *const *parts, const struct join *join)
 {
-	size_t i;
+	size_t i, j;
 
-	ranks->lost += part->lost;
-	for (i = 0; i < n; i++)
-		ranks->states[processes[i]] = part->states[processes[i]];
+	for (i = 0; i < join->n; i++) {
+		const struct join_part *part = &join->parts[i];
+
+		ranks->lost += parts[i]->lost;
+		for (j = 0; j < part->n_processes; j++)
+			ranks->states[part->processes[j]] = parts[i]->states[part->processes[j]];
+	}
+	rank_steps_rename(ranks);
 }
 
-void ranks_joined(struct ranks *ranks)
+void ranks_replay(struct ranks *ranks, const struct journal_entry *entry)
 {
-	rank_steps_rename(ranks);
+	reading_place.moment = entry->at;
+	ranks_apply(ranks, entry->rank.news);
+	free(entry->rank.news);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

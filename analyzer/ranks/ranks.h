@@ -301,9 +301,12 @@ void ranks_drop(struct rank_news *news);
 /* Why they are worth nothing; NULL: they are not. */
 const char *ranks_refused(const struct ranks *ranks);
 
-/* What a part knows of those processes; and when all parts have been joined, and names of ranges. */
-void ranks_join(struct ranks *ranks, const struct ranks *part, const uint32_t *processes, size_t n);
-void ranks_joined(struct ranks *ranks);
+/* The same of a part's journal, which owned it. */
+void ranks_replay(struct ranks *ranks, const struct journal_entry *entry);
+
+/* What the parts know; names of ranges and GPUs have been joined. */
+struct join;
+void ranks_join(struct ranks *ranks, struct ranks *const *parts, const struct join *join);
 
 /* For the garbage collection of stacks: shows all parts that are kept. Returns how many. */
 size_t ranks_parts(const struct ranks *ranks, size_t (*see)(const struct idle_part *part));

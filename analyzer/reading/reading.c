@@ -258,9 +258,8 @@ void reading_begin(struct reading *r, struct analysis *a, unsigned int helpers)
 		begin_ahead(r, helpers);
 }
 
-/* What the accounting and those behind it have to see. */
-static void account_for(struct reading *r, struct fast_path *path, const struct record *record,
-			bool left_out)
+/* The accounting, and what it knows of ranges. */
+static void see_account(struct reading *r, const struct record *record)
 {
 	struct analysis *a = r->a;
 
@@ -273,10 +272,40 @@ static void account_for(struct reading *r, struct fast_path *path, const struct 
 		see_window(a, r->paths, record);
 	else if (unlikely(record->raw->other.event == SPY_EV_PART) && begins_apart(record))
 		see_window(a, r->paths, record);
-	else if (unlikely(record->raw->other.event == SPY_EV_COST))
-		cost_see(&a->cost, &a->model, record);
-	idle_see(&a->idle, record, in_calls_ns(a, path, record));
-	ranks_see(&a->ranks, record);
+}
+
+/* Those that see each record. */
+static __always_inline bool see_always(struct reading *r, struct fast_path *path,
+				       struct record *record)
+{
+	struct analysis *a = r->a;
+	bool left_out = false;
+
+#define ALWAYS true
+#define ACCOUNTED false
+#define ON_SEE(...) __VA_ARGS__;
+#define STAGE(field, type, when, ...) \
+	if (when) { \
+		__VA_ARGS__ \
+	}
+#include "findings/stages.def"
+	return left_out;
+}
+
+/* What the accounting and those behind it have to see. */
+static void account_for(struct reading *r, struct fast_path *path, struct record *record,
+			bool left_out)
+{
+	struct analysis *a = r->a;
+
+#define ALWAYS false
+#define ACCOUNTED true
+#define ON_SEE(...) __VA_ARGS__;
+#define STAGE(field, type, when, ...) \
+	if (when) { \
+		__VA_ARGS__ \
+	}
+#include "findings/stages.def"
 	if (unlikely(a->accounts.listener != NULL))
 		show(a, record, left_out);
 	if (record_is_call(record->raw) && !record->raw->call_head.depth)
@@ -304,10 +333,7 @@ static __always_inline uint64_t read_record(struct reading *r, struct ahead *ahe
 		merge_look_ahead(&r->merge);
 	if (unlikely(a->model.n_stacks >= r->stacks_most))
 		r->stacks_most = stack_gc(a);
-	model_apply(&a->model, record);
-	left_out = unlikely(a->filtering.kinds) && leave_out(a, record);
-	if (!left_out)
-		callstats_see(&a->stats, &a->model, record);
+	left_out = see_always(r, path, record);
 	if (a->accounted)
 		account_for(r, path, record, left_out);
 	return records;
@@ -394,7 +420,7 @@ void reading_end_ranges(struct analysis *a)
 {
 	size_t i;
 
-	for (i = 0; i < a->model.n_threads; i++) {
+	for (i = 0; a->accounted && i < a->model.n_threads; i++) {
 		const struct thread *thread = a->model.threads[i];
 		uint64_t ns = min_u64(thread->exited_ns, thread->process->last_ns);
 		struct range_seen seen = seen_of(a, NULL, thread, ns);

@@ -101,12 +101,14 @@ static size_t keep_of_idle(const struct idle *idle)
 
 size_t stack_gc(struct analysis *a)
 {
-	size_t looks = keep_of_threads(&a->model);
+	size_t looks = 0;
 
-	if (a->accounted)
-		looks += keep_of_thread_accounts(&a->accounts) + keep_of_calls(&a->accounts) +
-			 keep_of_sites(&a->findings) + keep_of_idle(&a->idle) +
-			 ranks_parts(&a->ranks, keep_of_part);
+#define ON_STACKS(...) __VA_ARGS__;
+#define STAGE(field, type, when, ...) \
+	if (when) { \
+		__VA_ARGS__ \
+	}
+#include "findings/stages.def"
 	model_forget_stacks(&a->model);
 	return 2 * a->model.n_stacks + looks / 4 + STACKS_FIRST;
 }

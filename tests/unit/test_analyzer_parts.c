@@ -227,8 +227,8 @@ static void test_one_gpu_unknown(void **state)
 	open_log(&r, dir);
 	read_apart(&r, &parts, false);
 	assert_false(parts_join(&parts));
-	assert_true(parts.has_conflict);
-	assert_int_equal(parts.conflict[0] + parts.conflict[1], 1); /* 0 and 1 */
+	assert_true(parts.join.has_conflict);
+	assert_int_equal(parts.join.conflict[0] + parts.join.conflict[1], 1); /* 0 and 1 */
 	parts_release(&parts);
 	close_log(&r);
 	scratch_remove(dir);

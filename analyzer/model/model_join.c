@@ -1,9 +1,39 @@
 /*
- * analyzer/parallel/join_model.c: threads and names of ranges of all parts, in the order in which they came up; and the
- * classes of calls. Called by join.c.
+ * analyzer/model/model_join.c: threads and names of ranges of all parts of a set, in the order in which they came up. Called
+ * by parallel/join.c.
  */
 #include <stdlib.h>
-#include "parts.h"
+#include "join.h"
+
+/* ---- the order in which things came up -------------------------------------------------------- */
+
+void births_add(struct births *b, const struct reading_moment *at, size_t part, void *what)
+{
+	b->all = grow(b->all, b->n, sizeof(*b->all));
+	b->all[b->n] = (struct birth){*at, part, b->n, what};
+	b->n++;
+}
+
+/* Those of one moment are of one part, and were added in their order. */
+static int by_moment(const void *a, const void *b)
+{
+	const struct birth *x = a, *y = b;
+
+	return moment_compare(&x->at, &y->at)
+		       ?: (x->number < y->number ? -1 : x->number > y->number);
+}
+
+void births_sort(struct births *b)
+{
+	if (b->n)
+		qsort(b->all, b->n, sizeof(*b->all), by_moment);
+}
+
+void births_release(struct births *b)
+{
+	free(b->all);
+	*b = (struct births){0};
+}
 
 /* ---- threads ---------------------------------------------------------------------------------- */
 
@@ -22,14 +52,13 @@ static void join_by_tid(struct model *whole, struct model *model)
 	free(all);
 }
 
-static bool join_threads(struct parts *p)
+static bool join_threads(struct model *whole, struct model *const *parts, struct join *join)
 {
-	struct model *whole = &p->whole->model;
 	struct births order = {0};
 	size_t i, j;
 
-	for (i = 0; i < p->n; i++) {
-		struct model *model = &p->all[i].a.model;
+	for (i = 0; i < join->n; i++) {
+		struct model *model = parts[i];
 
 		for (j = 0; j < model->n_threads; j++)
 			births_add(&order, &model->threads[j]->born, i, model->threads[j]);
@@ -44,9 +73,9 @@ static bool join_threads(struct parts *p)
 		whole->threads = grow(whole->threads, i, sizeof(struct thread *));
 		whole->threads[whole->n_threads++] = thread;
 	}
-	p->threads_joined = true;
+	join->threads_joined = true;
 	births_release(&order);
-	return whole->n_threads < THREADS_MOST || parts_refuse(p, "too many threads");
+	return whole->n_threads < THREADS_MOST || join_refuse(join, "too many threads");
 }
 
 /* ---- names of ranges -------------------------------------------------------------------------- */
@@ -73,12 +102,12 @@ static void join_families(struct range_names *names, const struct kin *kin, size
 	}
 }
 
-static void join_many(struct parts *p)
+static void join_many(struct model *const *parts, size_t n)
 {
 	size_t i, j;
 
-	for (i = 0; i < p->n; i++) {
-		const struct range_names *names = &p->all[i].a.model.range_names;
+	for (i = 0; i < n; i++) {
+		const struct range_names *names = &parts[i]->range_names;
 
 		for (j = 0; j < names->n; j++)
 			names->all[j]->into->many |= names->all[j]->many;
@@ -86,9 +115,8 @@ static void join_many(struct parts *p)
 }
 
 /* Processes' numbers stand for names of the whole. */
-static void join_range_numbers(struct parts *p)
+static void join_range_numbers(struct model *whole)
 {
-	struct model *whole = &p->whole->model;
 	size_t i;
 
 	for (i = 0; i < whole->n_processes; i++) {
@@ -99,16 +127,15 @@ static void join_range_numbers(struct parts *p)
 	}
 }
 
-static bool join_names(struct parts *p)
+static bool join_names(struct range_names *whole, struct model *const *parts, struct join *join)
 {
-	struct range_names *whole = &p->whole->model.range_names;
 	struct births order = {0};
 	struct kin *kin;
 	size_t i, j;
 
-	range_names_adopt_unknown(whole, &p->all[0].a.model.range_names);
-	for (i = 0; i < p->n; i++) {
-		struct range_names *names = &p->all[i].a.model.range_names;
+	range_names_adopt_unknown(whole, &parts[0]->range_names);
+	for (i = 0; i < join->n; i++) {
+		struct range_names *names = &parts[i]->range_names;
 
 		names->unknown->into = whole->unknown;
 		for (j = 0; j < names->n; j++)
@@ -119,8 +146,7 @@ static bool join_names(struct parts *p)
 	for (i = 0; i < order.n; i++) {
 		struct range_name *name = order.all[i].what;
 
-		name->into = range_names_adopt(
-			whole, &p->all[order.all[i].part].a.model.range_names, name);
+		name->into = range_names_adopt(whole, &parts[order.all[i].part]->range_names, name);
 	}
 	kin = xcalloc(order.n + 1, sizeof(*kin));
 	for (i = 0; i < order.n; i++) {
@@ -128,60 +154,22 @@ static bool join_names(struct parts *p)
 
 		kin[i] = (struct kin){name->into, join_name(name->family)};
 	}
-	join_many(p);
+	join_many(parts, join->n);
 	join_families(whole, kin, order.n);
-	join_range_numbers(p);
 	free(kin);
 	births_release(&order);
-	return whole->n < RANGE_NAMES_MOST || parts_refuse(p, "too many names of ranges");
+	return whole->n < RANGE_NAMES_MOST || join_refuse(join, "too many names of ranges");
 }
 
-bool join_model(struct parts *p)
+/* struct model, joined: threads, n_threads, by_tid, n_stacks, range_names, processes, n_processes; not: set, streams, n_streams,
+ * bare (as it was begun), own, n_own (of a part alone), owners (the whole's in all parts), first_ns, last_ns, records
+ * (model_finish finds them). */
+bool model_join(struct model *whole, struct model *const *parts, struct join *join)
 {
-	return join_threads(p) && join_names(p);
-}
-
-/* ---- classes ---------------------------------------------------------------------------------- */
-
-/* What a new class costs was told from the others that there were; in the whole there may be more. */
-static bool same_cost(const struct call_class *x, const struct call_class *y)
-{
-	return x->source == y->source && x->bounded == y->bounded &&
-	       x->expected_ns == y->expected_ns && x->spread_ns == y->spread_ns &&
-	       x->most_ns == y->most_ns && x->samples == y->samples &&
-	       x->rested_ns == y->rested_ns && x->kernel_ns == y->kernel_ns;
-}
-
-static void join_calls_of_class(struct call_class *sum, const struct call_class *more)
-{
-	sum->calls += more->calls;
-	sum->total_ns += more->total_ns;
-}
-
-bool join_expect(struct parts *p)
-{
-	struct expect *whole = &p->whole->expect;
-	struct births order = {0};
-	bool same = true;
-	size_t i, j;
-
-	for (i = 0; i < p->n; i++) {
-		struct expect *e = &p->all[i].a.expect;
-
-		for (j = 0; j < e->n_classes; j++)
-			if (j < e->n_copied)
-				join_calls_of_class(whole->classes[j], e->classes[j]);
-			else
-				births_add(&order, &e->classes[j]->born, i, e->classes[j]);
-	}
-	births_sort(&order);
-	for (i = 0; i < order.n; i++) {
-		const struct call_class *class = order.all[i].what;
-		struct call_class *sum = expect_class_of_key(whole, &class->key);
-
-		same &= same_cost(sum, class);
-		join_calls_of_class(sum, class);
-	}
-	births_release(&order);
-	return same || parts_refuse(p, "calls of a kind whose cost comes from others of the set");
+	if (!join_threads(whole, parts, join))
+		return false;
+	if (!join_names(&whole->range_names, parts, join))
+		return false;
+	join_range_numbers(whole);
+	return true;
 }

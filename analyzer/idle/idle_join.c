@@ -1,14 +1,15 @@
 /*
- * analyzer/parallel/join_idle.c: GPUs and what they were idle for, of all parts. Called by join.c, when threads have their
- * numbers.
+ * analyzer/idle/idle_join.c: GPUs and what they were idle for, of all parts of a set. Called by parallel/join.c, when threads
+ * have their numbers.
  */
 #include <stdlib.h>
-#include "parts.h"
+#include "replay.h"
+#include "trace/groups.h"
 
 /* ---- GPUs ------------------------------------------------------------------------------------- */
 
 /* A GPU that two parts have met, each as its own. */
-static bool is_met_twice(struct parts *p, const struct idle_gpu *gpu, struct idle_gpu_name **met)
+static bool is_met_twice(struct join *join, const struct idle_gpu *gpu, struct idle_gpu_name **met)
 {
 	const struct gpu *named = idle_named(gpu);
 	const struct process *process = gpu->processes[0];
@@ -20,9 +21,9 @@ static bool is_met_twice(struct parts *p, const struct idle_gpu *gpu, struct idl
 	key = groups_gpu_key(process->trace, named->uuid);
 	HASH_FIND(hh, *met, &key, sizeof(key), name);
 	if (name) {
-		p->conflict[0] = name->gpu;
-		p->conflict[1] = process->trace->index;
-		p->has_conflict = true;
+		join->conflict[0] = name->gpu;
+		join->conflict[1] = process->trace->index;
+		join->has_conflict = true;
 		return true;
 	}
 	name = xcalloc(1, sizeof(*name));
@@ -33,7 +34,8 @@ static bool is_met_twice(struct parts *p, const struct idle_gpu *gpu, struct idl
 }
 
 /* The replay knows how it compares with GPUs of other parts, the part how with its own, by its own numbers. */
-static void join_own(struct idle_gpu *gpu, const struct part *part, const struct idle_gpu *own)
+static void join_own(struct idle_gpu *gpu, const struct idle_replay_part *part,
+		     const struct idle_gpu *own)
 {
 	struct idle_gpu replayed = *gpu;
 	size_t j;
@@ -56,15 +58,15 @@ static void join_shared(struct idle_gpu *gpu, const struct idle_gpu *of_part)
 	free(of_part->processes);
 }
 
-static void join_gpus_of(struct parts *p, struct part *part)
+static void join_gpus_of(struct idle *whole, struct idle *idle, const struct idle_replay *r,
+			 const struct idle_replay_part *part)
 {
-	struct idle *whole = &p->whole->idle, *idle = &part->a.idle;
 	size_t i;
 
 	for (i = 0; i < idle->n_gpus; i++) {
 		struct idle_gpu *gpu = &whole->gpus[part->gpus[i]];
 
-		if (p->gpu_parts[part->gpus[i]])
+		if (r->part_of[part->gpus[i]])
 			join_own(gpu, part, &idle->gpus[i]);
 		else
 			join_shared(gpu, &idle->gpus[i]);
@@ -73,30 +75,30 @@ static void join_gpus_of(struct parts *p, struct part *part)
 }
 
 /* The replay has met all GPUs in their order. */
-static bool join_gpus(struct parts *p)
+static bool join_gpus(struct idle *whole, struct idle *const *parts, struct join *join,
+		      struct idle_replay *r)
 {
-	struct idle *whole = &p->whole->idle;
 	struct idle_gpu_name *met = NULL, *name, *next;
 	bool twice = false;
 	size_t i;
 
-	whole->gpus = p->idle.gpus;
-	whole->n_gpus = p->idle.n_gpus;
-	p->idle.gpus = NULL;
-	p->idle.n_gpus = 0;
-	for (i = 0; i < p->n; i++)
-		join_gpus_of(p, &p->all[i]);
+	whole->gpus = r->idle.gpus;
+	whole->n_gpus = r->idle.n_gpus;
+	r->idle.gpus = NULL;
+	r->idle.n_gpus = 0;
+	for (i = 0; i < join->n; i++)
+		join_gpus_of(whole, parts[i], r, &r->parts[i]);
 	idle_name_gpus(whole);
 	for (i = 0; i < whole->n_gpus; i++)
-		twice |= is_met_twice(p, &whole->gpus[i], &met);
+		twice |= is_met_twice(join, &whole->gpus[i], &met);
 	HASH_EMPTY (met, name, next)
 		free(name);
-	return !twice || parts_refuse(p, "a GPU in several parts");
+	return !twice || join_refuse(join, "a GPU in several parts");
 }
 
-static void join_users(struct idle *whole, const struct part *part)
+static void join_users(struct idle *whole, const struct idle *idle, const struct join_part *part,
+		       const uint32_t *gpus)
 {
-	const struct idle *idle = &part->a.idle;
 	size_t i;
 	uint32_t device;
 
@@ -104,13 +106,13 @@ static void join_users(struct idle *whole, const struct part *part)
 
 	for (i = 0; i < part->n_processes; i++) {
 		for (device = 0; device < idle->n_devices; device++) {
-			size_t at = work_index(&part->a.accounts.work, part->processes[i], device);
+			size_t at = work_index(&idle->accounts->work, part->processes[i], device);
 			struct idle_user *user = &whole->users[at];
 
 			if (!idle->users[at].gpu) /* of most there are none */
 				continue;
 			*user = idle->users[at];
-			user->gpu = part->gpus[user->gpu - 1] + 1;
+			user->gpu = gpus[user->gpu - 1] + 1;
 		}
 		whole->recorded[part->processes[i]] = idle->recorded[part->processes[i]];
 		if (idle->ops.times)
@@ -120,15 +122,15 @@ static void join_users(struct idle *whole, const struct part *part)
 
 /* ---- sums ------------------------------------------------------------------------------------- */
 
-static uint64_t join_owner(const struct part *part, uint64_t owner)
+static uint64_t join_owner(const struct join_part *part, const uint32_t *gpus, uint64_t owner)
 {
 	switch (owner >> 32) {
 	case 0:
-		return idle_owner_thread(part->a.model.threads[owner]);
+		return idle_owner_thread(part->model->threads[owner]);
 	case 1:
-		return idle_owner_gpu(part->gpus[(uint32_t)owner]);
+		return idle_owner_gpu(gpus[(uint32_t)owner]);
 	case 2:
-		return idle_owner_exact(part->gpus[(uint32_t)owner]);
+		return idle_owner_exact(gpus[(uint32_t)owner]);
 	default: /* of a rank: the whole's */
 		return owner;
 	}
@@ -145,42 +147,43 @@ static void take_sums(struct births *order, struct idle_sums *sums, size_t part)
 
 /* Of one record: first those of the GPU, which the replay has if other parts use it, too; then those of the thread; then
  * those of ranks, which are another replay's. */
-static bool join_sums(struct parts *p)
+static bool join_sums(struct idle_sums *whole, struct idle *const *parts, struct join *join,
+		      struct idle_replay *r)
 {
-	struct idle_sums *whole = &p->whole->idle.sums;
 	struct births order = {0};
 	struct idle_sum *sum;
 	size_t i;
 
-	take_sums(&order, &p->idle.sums, p->n);
-	for (i = 0; i < p->n; i++)
-		take_sums(&order, &p->all[i].a.idle.sums, i);
-	take_sums(&order, whole, p->n);
+	take_sums(&order, &r->idle.sums, join->n);
+	for (i = 0; i < join->n; i++)
+		take_sums(&order, &parts[i]->sums, i);
+	take_sums(&order, whole, join->n);
 	births_sort(&order);
 	for (i = 0; i < order.n; i++) {
 		size_t part = order.all[i].part;
 
 		sum = order.all[i].what;
-		if (part < p->n)
-			sum->key.owner = join_owner(&p->all[part], sum->key.owner);
+		if (part < join->n)
+			sum->key.owner =
+				join_owner(&join->parts[part], r->parts[part].gpus, sum->key.owner);
 		HASH_ADD(hh, whole->by_key, key, sizeof(sum->key), sum);
 	}
 	births_release(&order);
 	return HASH_COUNT(whole->by_key) < IDLE_SUMS_MOST ||
-	       parts_refuse(p, "too many causes of idle time");
+	       join_refuse(join, "too many causes of idle time");
 }
 
 /* ---- threads, ranges -------------------------------------------------------------------------- */
 
-static void join_host_threads(struct host_threads *whole, struct part *part)
+static void join_host_threads(struct host_threads *whole, struct host_threads *threads,
+			      const struct model *part)
 {
-	struct host_threads *threads = &part->a.idle.threads;
 	size_t i, at;
 
 	for (i = 0; i < threads->n; i++) {
 		if (!threads->all[i])
 			continue;
-		at = part->a.model.threads[i]->index;
+		at = part->threads[i]->index;
 		while (whole->n <= at) {
 			whole->all = grow(whole->all, whole->n, sizeof(*whole->all));
 			whole->all[whole->n++] = NULL;
@@ -190,19 +193,22 @@ static void join_host_threads(struct host_threads *whole, struct part *part)
 	threads->n = 0;
 }
 
-static void join_ranges(struct idle *whole, const struct part *part,
+static void join_ranges(struct idle *whole, const struct model *part,
 			const struct idle_ranges *ranges)
 {
-	const struct range_names *names = &part->a.model.range_names;
+	const struct range_names *names = &part->range_names;
 	size_t i;
 
 	for (i = 0; i < ranges->n; i++)
 		*idle_of_range(&whole->ranges, names->all[i]->into) += ranges->ns[i];
 }
 
-bool join_idle(struct parts *p)
+/* struct idle, joined: gpus, n_gpus, names, users, n_devices, threads, sums, ops, recorded, ranges; not: accounts,
+ * is_collective, collectives (the whole's), due_ns, pieces (while records are read), journal, elsewhere, n_elsewhere (of a
+ * part), shared, n_shared, shared_known (found when they are asked for). */
+bool idle_join(struct idle *whole, struct idle *const *parts, struct join *join,
+	       struct idle_replay *r)
 {
-	struct idle *whole = &p->whole->idle;
 	size_t i;
 
 	if (!whole->ops.times)
@@ -210,13 +216,15 @@ bool join_idle(struct parts *p)
 			(struct gpu_ops){.times = xcalloc(whole->accounts->model->n_processes + 1,
 							  sizeof(*whole->ops.times)),
 					 .n_processes = whole->accounts->model->n_processes};
-	if (!join_gpus(p))
+	if (!join_gpus(whole, parts, join, r))
 		return false;
-	for (i = 0; i < p->n; i++) {
-		join_users(whole, &p->all[i]);
-		join_host_threads(&whole->threads, &p->all[i]);
-		join_ranges(whole, &p->all[i], &p->all[i].a.idle.ranges);
-		join_ranges(whole, &p->all[i], &p->all[i].ranges);
+	for (i = 0; i < join->n; i++) {
+		const struct join_part *part = &join->parts[i];
+
+		join_users(whole, parts[i], part, r->parts[i].gpus);
+		join_host_threads(&whole->threads, &parts[i]->threads, part->model);
+		join_ranges(whole, part->model, &parts[i]->ranges);
+		join_ranges(whole, part->model, &r->parts[i].ranges);
 	}
-	return join_sums(p);
+	return join_sums(&whole->sums, parts, join, r);
 }

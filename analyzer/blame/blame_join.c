@@ -1,0 +1,200 @@
+/*
+ * analyzer/blame/blame_join.c: locks, who waited for whom and the worst calls of all parts of a set become one; and what
+ * parts wrote down for that while they were read. Called by parallel/join.c and replay.c.
+ */
+#include <stdlib.h>
+#include "blame.h"
+#include "account/account.h"
+#include "model/join.h"
+
+/* A worst call, until the parts are one: its part, and its number there. */
+#define PART_SHIFT 40
+
+/* ---- locks ------------------------------------------------------------------------------------ */
+
+static bool join_locks(struct locks *whole, struct accounting *const *parts, struct join *join)
+{
+	struct births order = {0};
+	size_t i, j;
+
+	for (i = 0; i < join->n; i++) {
+		struct locks *l = &parts[i]->locks;
+
+		for (j = 0; j < l->count; j++)
+			births_add(&order, &l->all[j]->born, i, l->all[j]);
+		HASH_CLEAR(hh, l->by_key);
+	}
+	births_sort(&order);
+	for (i = 0; i < order.n; i++) {
+		struct lock *lock = order.all[i].what;
+		const struct join_part *part = &join->parts[order.all[i].part];
+
+		lock->index = (uint32_t)i;
+		thread_set_renumber(&lock->waiters, part->model->threads);
+		thread_set_renumber(&lock->holders, part->model->threads);
+		whole->all = grow(whole->all, i, sizeof(struct lock *));
+		whole->all[whole->count++] = lock;
+		HASH_ADD(hh, whole->by_key, key, sizeof(lock->key), lock);
+	}
+	births_release(&order);
+	return whole->count < LOCKS_MOST || join_refuse(join, "too many locks");
+}
+
+/* ---- edges ------------------------------------------------------------------------------------ */
+
+static uint32_t join_thread_index(const struct join_part *part, uint32_t index)
+{
+	return index ? part->model->threads[index - 1]->index + 1 : 0;
+}
+
+static void join_edge(struct blame_edges *whole, const struct join_part *part,
+		      const struct locks *locks, const struct blame_edge *edge)
+{
+	union blame_key key = edge->key;
+	struct blame_edge *new;
+
+	key.waiter = join_thread_index(part, key.waiter);
+	key.holder = join_thread_index(part, key.holder);
+	key.lock = key.lock ? locks->all[key.lock - 1]->index + 1 : 0;
+	new = edges_get(whole, &key);
+	*new = *edge;
+	new->key = key;
+	new->last_wait += part->waits_before;
+}
+
+static void join_edges(struct blame_edges *whole, struct accounting *const *parts,
+		       const struct join *join, bool roots)
+{
+	struct births order = {0};
+	struct blame_edge *edge;
+	size_t i;
+
+	for (i = 0; i < join->n; i++) {
+		const struct blame *b = &parts[i]->blame;
+		const struct blame_edges *edges = roots ? &b->roots : &b->direct;
+
+		EDGES_ITER (edge, edges)
+			births_add(&order, &edge->born, i, edge);
+	}
+	births_sort(&order);
+	for (i = 0; i < order.n; i++)
+		join_edge(whole, &join->parts[order.all[i].part], &parts[order.all[i].part]->locks,
+			  order.all[i].what);
+	births_release(&order);
+}
+
+static void join_call_set(struct call_set *whole, const struct call_set *set, uint64_t calls_before)
+{
+	size_t at = calls_before / 64, n;
+
+	if (!set->count)
+		return;
+	n = at + set->n_words;
+	if (n > whole->n_words) {
+		whole->bits = xrealloc(whole->bits, n, sizeof(*whole->bits));
+		memset(whole->bits + whole->n_words, 0,
+		       (n - whole->n_words) * sizeof(*whole->bits));
+		whole->n_words = n;
+	}
+	for (n = 0; n < set->n_words; n++)
+		whole->bits[at + n] |= set->bits[n];
+	whole->first_ns = whole->count ? min_u64(whole->first_ns, set->first_ns) : set->first_ns;
+	whole->last_ns = max_u64(whole->last_ns, set->last_ns);
+	whole->count += set->count;
+}
+
+/* ---- the worst calls -------------------------------------------------------------------------- */
+
+/* The replay has found which they are, and who was in the kernel module meanwhile. */
+static bool fill_worst_call(struct worst_call *v, struct accounting *const *parts,
+			    struct join *join)
+{
+	size_t part = v->serial >> PART_SHIFT;
+	const struct blame *b = &parts[part]->blame;
+	const struct worst_call found = *v;
+	uint64_t serial = v->serial & (((uint64_t)1 << PART_SHIFT) - 1);
+	size_t i;
+
+	for (i = 0; i < WORST_CALLS && b->worst_calls[i].serial != serial; i++)
+		;
+	if (i == WORST_CALLS)
+		return join_refuse(join, "calls that lost the same");
+	*v = b->worst_calls[i];
+	v->serial = serial + join->parts[part].serials_before;
+	v->range = join_name(v->range);
+	v->overlap_thread = found.overlap_thread;
+	v->overlap_fn = found.overlap_fn;
+	v->overlap_device = found.overlap_device;
+	v->overlap_ns = found.overlap_ns;
+	return true;
+}
+
+static bool join_worst_calls(struct blame *b, struct accounting *const *parts, struct join *join)
+{
+	size_t i;
+
+	for (i = 0; i < WORST_CALLS; i++)
+		if (b->worst_calls[i].serial && !fill_worst_call(&b->worst_calls[i], parts, join))
+			return false;
+	return true;
+}
+
+/* Links that are not followed yet know their worst call by its number. */
+static void number_links(struct accounting *a, const struct join_part *part)
+{
+	size_t i, j;
+
+	for (i = 0; i < part->n_processes; i++) {
+		const struct process *process = &a->model->processes[part->processes[i]];
+		struct unattributed_waits *r = &a->unattributed[part->processes[i]];
+		const struct thread *thread;
+
+		for (j = 0; j < r->n_guesses; j++)
+			if (r->guesses[j].origin.serial)
+				r->guesses[j].origin.serial += part->serials_before;
+		for (thread = process->threads; thread; thread = thread->next) {
+			struct thread_account *c = thread_account_of(a, thread);
+
+			for (j = 0; c && j < c->n_deferred; j++)
+				if (c->deferred[j].origin.serial)
+					c->deferred[j].origin.serial += part->serials_before;
+		}
+	}
+}
+
+/* struct blame, joined: direct, roots, stalled, stalled_across, worst_calls; not: calls, waits, serial (account_join),
+ * least_lost_ns (the replay), subject (the whole's), journal (of a part). */
+/* struct locks, joined: by_key, all, count; not: last (while records are read). */
+/* struct call_set, joined: bits, n_words, count, first_ns, last_ns; not: nothing. */
+bool blame_join(struct accounting *whole, struct accounting *const *parts, struct join *join)
+{
+	struct blame *blame = &whole->blame;
+	size_t i;
+
+	if (!join_locks(&whole->locks, parts, join) || !join_worst_calls(blame, parts, join))
+		return false;
+	join_edges(&blame->direct, parts, join, false);
+	join_edges(&blame->roots, parts, join, true);
+	kernel_overlap_renumber(&whole->kernel_overlap);
+	for (i = 0; i < join->n; i++) {
+		const struct blame *b = &parts[i]->blame;
+		const struct join_part *part = &join->parts[i];
+
+		join_call_set(&blame->stalled, &b->stalled, part->calls_before);
+		join_call_set(&blame->stalled_across, &b->stalled_across, part->calls_before);
+		number_links(whole, part);
+	}
+	return true;
+}
+
+/* ---- journals --------------------------------------------------------------------------------- */
+
+void blame_replay(struct accounting *whole, size_t part, const struct journal_entry *entry)
+{
+	if (entry->kind == JOURNAL_WORST_CALL)
+		worst_call_replay(&whole->blame, entry->worst.thread, entry->worst.end_ns,
+				  entry->worst.lost_ns,
+				  (uint64_t)part << PART_SHIFT | entry->worst.serial);
+	else
+		kernel_overlap_replay(whole, entry);
+}

@@ -1,0 +1,62 @@
+/*
+ * analyzer/findings/findings_join.c: the sites of all parts of a set, in the order in which they came up. Called by
+ * parallel/join.c, when threads have their numbers.
+ */
+#include "finding.h"
+#include "model/join.h"
+
+/* The table's places depend on threads' numbers. */
+static void join_costs(struct thread_costs *costs)
+{
+	struct thread_costs old = *costs;
+
+	*costs = (struct thread_costs){0};
+	thread_costs_join(costs, &old, 1);
+	thread_costs_release(&old);
+}
+
+static void join_site(struct site *site, const struct model *part)
+{
+	size_t i;
+
+	thread_set_renumber(&site->callers, part->threads);
+	join_costs(&site->cost.threads);
+	for (i = 0; site->ranges && i < site->ranges->n; i++)
+		site->ranges->all[i].name = join_name(site->ranges->all[i].name);
+}
+
+/* Claims that are open still: on calls of that thread. */
+static void join_claims(const struct thread_account *c)
+{
+	size_t i;
+
+	for (i = 0; c && i < c->n_open; i++)
+		c->open[i].range = join_name(c->open[i].range);
+}
+
+/* struct findings, joined: sites, accounts; not: observer, last, told, failures, when_long, always (while records are read),
+ * run_ns (when it is asked for). */
+bool findings_join(struct findings *whole, struct findings *const *parts, struct join *join)
+{
+	struct births order = {0};
+	struct site *site;
+	size_t i;
+
+	for (i = 0; i < join->n; i++) {
+		struct findings *f = parts[i];
+
+		for (site = f->sites; site; site = site->hh.next)
+			births_add(&order, &site->born, i, site);
+		HASH_CLEAR(hh, f->sites);
+	}
+	for (i = 0; i < whole->accounts->n_thread_accounts; i++)
+		join_claims(whole->accounts->thread_accounts[i]);
+	births_sort(&order);
+	for (i = 0; i < order.n; i++) {
+		site = order.all[i].what;
+		join_site(site, join->parts[order.all[i].part].model);
+		HASH_ADD(hh, whole->sites, key, sizeof(site->key), site);
+	}
+	births_release(&order);
+	return HASH_COUNT(whole->sites) < SITES_MOST || join_refuse(join, "too many places");
+}
