@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "crc32.h"
+#include <zlib.h>
 #include "pack.h"
 #include "swap.h"
 
@@ -63,7 +63,7 @@ static int copy(const struct unpacking *u, const struct container_member *m, int
 			err = n ? -errno : -ENODATA;
 			break;
 		}
-		crc = crc32_add(crc, buffer, (size_t)n);
+		crc = (uint32_t)crc32(crc, buffer, (uInt)n);
 		if (write_all(to, buffer, (size_t)n))
 			err = fail(path);
 		done += (size_t)n;

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "crc32.h"
+#include <zlib.h>
 #include "writer.h"
 #include "zip.h"
 #include "base/outfile.h"
@@ -95,7 +95,7 @@ static int copy(struct writer *w, const struct writer_source *source, uint64_t t
 			break;
 		}
 		apply_patch(source, buffer, (size_t)n, at);
-		*crc = crc32_add(*crc, buffer, (size_t)n);
+		*crc = (uint32_t)crc32(*crc, buffer, (uInt)n);
 		/* Holes stay holes: something follows in any case. */
 		if (!is_zero(buffer, (size_t)n))
 			err = put_at(w, buffer, (size_t)n, to + at);
