@@ -44,7 +44,7 @@ static void usage(const struct command_set *set, FILE *out)
 		command_print(text, out);
 		free(text);
 	}
-	text = xasprintf("\nExit status: %s\n\n`cudaspy -V` or --version says which one this is.\n",
+	text = xasprintf("\nExit status: %s\n\n`cudaspy -V` or --version prints the version.\n",
 			 set->statuses);
 	command_print(text, out);
 	free(text);

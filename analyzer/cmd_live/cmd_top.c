@@ -31,7 +31,7 @@ static const struct option_row option_rows[] = {
 	{"json", 0, NULL, "the same as JSON", offsetof(struct options, json)},
 	{"interval", 'i', "TIME", "between two pictures (default: 1s; 100ms at least)", offsetof(struct options, interval)},
 	{"after", 0, "TIME", "waits that have lasted for less are not called a hang (default: 2s)", offsetof(struct options, after)},
-	{"prom", 0, "FILE", "also write FILE.prom for node_exporter's textfile collector, complete each time; without a terminal nothing but that", offsetof(struct options, prom)},
+	{"prom", 0, "FILE", "also write FILE.prom for node_exporter's textfile collector, complete each time; without a terminal only that", offsetof(struct options, prom)},
 };
 /* clang-format on */
 

@@ -12,8 +12,8 @@
 #include "model/dump.h"
 
 #define DUMP_FORMATS \
-	"text (default): columns parted by a blank; tsv: by a tab, with their names in the first " \
-	"line; of digests text or json"
+	"text (default): columns separated by a blank; tsv: by a tab, with their names in the " \
+	"first line; of digests text or json"
 
 struct options {
 	const char *format;
@@ -217,7 +217,7 @@ const struct command command_dump = {
 	.name = "dump",
 	.arguments = "[options] [DIR... | DIGEST...]",
 	.summary = "Shows each record of the traces in DIR (default: here), one line each",
-	.text = "Columns are parted by one blank (tsv: a tab); '-' is a value that a record "
+	.text = "Columns are separated by one blank (tsv: a tab); '-' is a value that a record "
 		"does not have. Times are seconds since the first record, at the call's return; "
 		"durations are seconds. What is particular to a kind of record follows as "
 		"key=value. Of digests it shows all rows, with what is not 0.\n\n" FILTER_HELP,

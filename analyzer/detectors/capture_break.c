@@ -78,12 +78,11 @@ const struct detector detector_capture_break = {
 		"cudaErrorStreamCaptureUnsupported to cudaErrorStreamCaptureWrongThread: such as a "
 		"synchronisation, an allocation or the use of the legacy default stream while a "
 		"stream captures. The graph is lost.",
-	.blind =
-		"Whether the program captures again, or does without the graph. Where the breaking "
-		"call was made by code that cudaspy does not see, only those are named that found "
-		"the capture broken.",
-	.fix = "Make the call before the capture or after it. If it is another thread's and has "
-	       "nothing to do with the capture, begin that with "
+	.blind = "Whether the program captures again, or does without the graph. If code that "
+		 "cudaspy does not see made the breaking call, only the calls that found the "
+		 "capture broken are named.",
+	.fix = "Make the call before the capture or after it. If another thread makes it, "
+	       "without relation to the capture, begin the capture with "
 	       "cudaStreamCaptureModeThreadLocal; work in streams made with "
 	       "cudaStreamNonBlocking.",
 	.failures = true,

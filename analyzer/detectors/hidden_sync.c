@@ -120,13 +120,13 @@ const struct detector detector_hidden_sync = {
 		"work of the device: cudaFree, cudaFreeHost, cudaHostUnregister, cudaFreeArray, "
 		"loading and unloading of modules, a changed stack limit, asynchronous copies "
 		"from host to host.",
-	.blind = "The GPU is not asked: that it was busy is concluded from what was handed to it "
-		 "and not yet waited for. Calls after a process' last launch or copy are no case: "
-		 "the end has to be waited for. What the wait would have cost elsewhere: where "
-		 "the thread then waits for the same work in any case, the gain has only what it "
-		 "did in between; if that is next to nothing, it is a note. Where several streams "
-		 "had work and the next wait is for one of them, or more was handed over before "
-		 "it, it is unknown.",
+	.blind = "That the GPU was busy is inferred from the work that was submitted and not "
+		 "yet waited for, because the GPU is not asked. Calls after a process' last "
+		 "launch or copy are no case: the end has to be waited for. What the wait would "
+		 "have cost elsewhere: where the thread then waits for the same work in any "
+		 "case, the gain has only what it did in between; if that is next to nothing, "
+		 "it is a note. Where several streams had work and the next wait is for one of "
+		 "them, or more was handed over before it, it is unknown.",
 	.fix = "Free outside the loop, or in the stream's order: cudaMallocAsync and "
 	       "cudaFreeAsync, pools, buffers that are used again. Load code and set limits "
 	       "before the work.",

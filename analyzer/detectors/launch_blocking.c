@@ -88,6 +88,6 @@ const struct detector detector_launch_blocking = {
 	.blind = "What the launches cost without it: from launches whose kernel had ended at once "
 		 "that is known roughly, if there were any. Whether the variable was set only when "
 		 "CUDA had started.",
-	.fix = "Leave the variable out, and record again: it is for debugging.",
+	.fix = "Leave the variable out, because it is for debugging, and record again.",
 	.conclude = conclude,
 };

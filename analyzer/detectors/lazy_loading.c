@@ -163,8 +163,8 @@ const struct detector detector_lazy_loading = {
 		"wait for the lock held meanwhile. Before that they are a note, where they take "
 		"100 ms or more and a twentieth of the run. Modules loaded or unloaded with "
 		"work between, five times or more.",
-	.blind = "Whether the kernel could have been known before. That the device was waited "
-		 "for is concluded from what was handed to it and not yet waited for. Where "
+	.blind = "Whether the kernel could have been known before. A wait for the device is "
+		 "inferred from the work that was submitted to it and not yet waited for. Where "
 		 "there are no calls to compare a first use with, all of it may be the loading: "
 		 "a note.",
 	.fix = "Load before the work: CUDA_MODULE_LOADING=EAGER, or cudaFuncGetAttributes for each "

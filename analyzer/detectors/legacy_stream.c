@@ -73,11 +73,11 @@ const struct detector detector_legacy_stream = {
 		"work outstanding, and the reverse, ten times or more all through the program. "
 		"The GPU begins such work when all of those streams are done, and none of them "
 		"goes on before it is finished: nothing overlaps. A cudaMemcpy behind the same "
-		"thread's own stream is no case: it waits because that is meant.",
-	.blind = "The GPU is not asked: a stream counts as busy until a call has waited for it, "
-		 "and what the order cost is unknown. The order may be what keeps the results "
-		 "right: look before you change it. Streams whose creation was not recorded, and "
-		 "the per-thread default stream, are left out.",
+		"thread's own stream is no case, because that wait is intended.",
+	.blind = "A stream counts as busy until a call has waited for it, because the GPU is "
+		 "not asked; what the order cost is unknown. The order may be what keeps the "
+		 "results right: look before you change it. Streams whose creation was not "
+		 "recorded, and the per-thread default stream, are left out.",
 	.fix = "Give that work a stream of its own, make the streams with "
 	       "cudaStreamCreateWithFlags(cudaStreamNonBlocking), or compile with "
 	       "--default-stream per-thread; where an order is needed, say so with "

@@ -100,11 +100,11 @@ const struct detector detector_lock_starvation = {
 		"back many times meanwhile, more than twice as often as a queue would have let "
 		"them. A thread that calls in a tight loop keeps the lock to itself that way; "
 		"one that calls now and then hangs.",
-	.blind = "Locks that are not the C library's, and recordings without probes. Beyond some "
-		 "thousands of changes of hands during one wait the count is too low. In which "
-		 "part of a call its thread was ready to go on and had no CPU is unknown: what of "
-		 "such time does not fit into the rest of the call is no part of the cost, nor is "
-		 "as large a part of the times that others took the lock.",
+	.blind = "Locks that are not the C library's, and recordings without probes. Beyond "
+		 "some thousands of changes of hands during one wait the count is too low. In "
+		 "which part of a call its thread was ready to go on and had no CPU is unknown. "
+		 "So such time does not count where it does not fit into the rest of the call, "
+		 "nor does the same share of the times that others took the lock.",
 	.fix = "Let the threads that take it call less often, or give the one that waits a process "
 	       "of its own.",
 	.conclude = conclude,

@@ -58,8 +58,8 @@ const struct detector detector_mps_users = {
 		"called cuInit, and came out of it when the server was theirs. A daemon serves one "
 		"user at a time: clients of another wait, without an error, until the last client "
 		"of the first has ended.",
-	.blind = "What else cuInit did meanwhile: all of it is charged, some tenths of a second of "
-		 "which it takes in any case.",
+	.blind = "What else cuInit did meanwhile. All of it is charged, also the tenths of a "
+		 "second that cuInit takes in any case.",
 	.fix = "Run the processes as one user, or give each user a daemon with a "
 	       "CUDA_MPS_PIPE_DIRECTORY and GPUs of its own.",
 	.conclude = conclude,

@@ -37,10 +37,10 @@ const struct detector detector_queue_full = {
 		"its own work, while that stream had much outstanding: a stream's queue holds "
 		"about a thousand operations, and a thread that hands over one more waits until "
 		"the GPU has done one.",
-	.blind = "The GPU is not asked: how much was outstanding is concluded from what was handed "
-		 "over and not yet waited for. Streams with functions on the host "
-		 "(cudaLaunchHostFunc) between their work, of which the program may have learnt "
-		 "how far they have come.",
+	.blind = "How much was outstanding is inferred from the work that was submitted and not "
+		 "yet waited for, because the GPU is not asked. Streams with functions on the "
+		 "host (cudaLaunchHostFunc) between their work, of which the program may have "
+		 "learnt how far they have come.",
 	.fix = "If the thread has nothing else to do, nothing is lost. Else hand over fewer and "
 	       "larger pieces of work (a CUDA graph is one), or wait for an event some hundred "
 	       "operations back where the program can use the time.",

@@ -359,10 +359,10 @@ const struct detector detector_serial_gpus = {
 		"time, of which waits prove that no two work at once; a note if their work "
 		"brings results to the host, which the next one may need.",
 	.blind = "Whether a kernel needs what another GPU computed, which it may read there by "
-		 "peer access, or the host wants to see in pinned memory. Work with copies between "
-		 "GPUs in it, or between memory of unknown location, or to the host, is no case, "
-		 "nor are programs that use managed memory. What several threads wait for each "
-		 "other for; GPUs beyond the first 16.",
+		 "peer access, or the host wants to see in pinned memory. Work with copies "
+		 "between GPUs in it, or between memory of unknown location, or to the host, is "
+		 "no case, nor are programs that use managed memory. The reasons for which "
+		 "several threads wait for each other; GPUs beyond the first 16.",
 	.fix = "Hand work to all GPUs first, and wait then; or use a thread for each GPU. Where "
 	       "one needs what another computed, let its stream wait: cudaStreamWaitEvent.",
 	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE),

@@ -67,7 +67,7 @@ static const struct {
 	 "memory back to the system."},
 	{"access between GPUs", "Enable it once for each two GPUs, before the work, and keep it: "
 				"all memory of the GPU is mapped anew."},
-	{"contexts", "Keep the context, which takes the start of a GPU to make: no "
+	{"contexts", "Keep the context, because making one starts the GPU up again: no "
 		     "cudaDeviceReset, no cuCtxDestroy before the program ends."},
 	{"streams", "Make streams once and use them again."},
 	{"events", "Make events once and record them again and again."},

@@ -76,9 +76,10 @@ static const char *rule_text(struct arena *texts, size_t n_a, size_t n_b)
 		return "not known, with one run on each side; give several: cudaspy diff A1 A2 A3 "
 		       "-- B1 B2 B3";
 	return arena_printf(texts,
-			    "medians are compared; a difference is noise if the ranges of A and B "
-			    "overlap, or if it is not larger than the wider one; where nothing "
-			    "changed, up to %.2g %% of the numbers will seem to have",
+			    "medians are compared; a difference is noise if the ranges of A and "
+			    "B overlap, or if it is not larger than the wider one; if nothing "
+			    "changed, up to %.2g %% of the numbers will still appear to have "
+			    "changed",
 			    apart_percent(n_a, n_b));
 }
 

@@ -255,7 +255,7 @@ static void add_turns(struct report *report, const struct analysis *a)
 				       "%s; the daemon's server worked for user %u (%s) when it "
 				       "called cuInit, or before it got its own",
 				       process->mps.ns || process->init_ns
-					       ? "at most: what else cuInit did is in it"
+					       ? "at most, because it contains what else cuInit did"
 					       : "and had not come out of cuInit",
 				       mps.uid,
 				       clients_of(&report->arena, a, process->trace->host, &mps));
