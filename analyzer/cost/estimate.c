@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include "base/util.h"
 #include "estimate.h"
+#include "base/median.h"
 
 #define CALLS_ENOUGH 20 /* of each kind, for one comparison */
 #define CALLS_IDLE 4 /* fewer in both windows: nothing happened that could take longer */
@@ -37,20 +38,6 @@ double cost_student(double freedom)
 	       (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * f * f * f);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Sorts them. */
-static double median(double *numbers, size_t n)
-{
-	qsort(numbers, n, sizeof(*numbers), by_number);
-	return n % 2 ? numbers[n / 2] : (numbers[n / 2 - 1] + numbers[n / 2]) / 2;
-}
-
 /* How far from the middle may one lie? */
 static double farthest(const struct difference *all, size_t n, double *middle)
 {
@@ -59,10 +46,10 @@ static double farthest(const struct difference *all, size_t n, double *middle)
 
 	for (i = 0; i < n; i++)
 		numbers[i] = all[i].value;
-	*middle = median(numbers, n);
+	*middle = median_double(numbers, n);
 	for (i = 0; i < n; i++)
 		numbers[i] = fabs(all[i].value - *middle);
-	sigma = 1.4826 * median(numbers, n);
+	sigma = 1.4826 * median_double(numbers, n);
 	free(numbers);
 	return fmax(STRAYS_FROM, STRAYS_SIGMAS * sigma);
 }

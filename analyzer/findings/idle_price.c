@@ -6,6 +6,7 @@
 #include "detector.h"
 #include "gpu_use.h"
 #include "idle_price.h"
+#include "base/median.h"
 
 /* Is all about the idle time of the GPUs of a process certain that can be? False if it has none. */
 static bool idle_price_known(const struct analysis *a, const struct process *process)
@@ -63,15 +64,10 @@ struct priced {
 	uint64_t in_calls_ns, behind_ns;
 };
 
-static int compare(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 static int compare_places(const struct site_key *x, const struct site_key *y)
 {
-	return compare(x->return_address, y->return_address) ?: compare(x->process, y->process) ?:
-	       compare(x->fn, y->fn);
+	return compare_u64(x->return_address, y->return_address) ?: compare_u64(x->process, y->process) ?:
+	       compare_u64(x->fn, y->fn);
 }
 
 /* Of one place the costliest first. */
@@ -80,9 +76,9 @@ static int by_place(const void *a, const void *b)
 	const struct site *x = ((const struct priced *)a)->site;
 	const struct site *y = ((const struct priced *)b)->site;
 
-	return compare_places(&x->key, &y->key) ?: compare(y->total_ns, x->total_ns) ?:
-	       compare(x->key.detector, y->key.detector) ?:
-	       compare(x->key.variant, y->key.variant) ?: compare(x->key.epoch, y->key.epoch);
+	return compare_places(&x->key, &y->key) ?: compare_u64(y->total_ns, x->total_ns) ?:
+	       compare_u64(x->key.detector, y->key.detector) ?:
+	       compare_u64(x->key.variant, y->key.variant) ?: compare_u64(x->key.epoch, y->key.epoch);
 }
 
 static struct site *whole_of(struct site *site)

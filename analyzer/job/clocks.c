@@ -9,8 +9,8 @@ static int by_meeting(const void *a, const void *b)
 {
 	const struct meeting_row *x = a, *y = b;
 
-	return job_compare(x->comm, y->comm) ?: job_compare(x->key, y->key) ?:
-	       job_compare(x->rank, y->rank) ?: job_compare(x->slow, y->slow);
+	return compare_u64(x->comm, y->comm) ?: compare_u64(x->key, y->key) ?:
+	       compare_u64(x->rank, y->rank) ?: compare_u64(x->slow, y->slow);
 }
 
 /* A row that is in both tables is one, and has been chosen by its hash. */
@@ -38,7 +38,7 @@ static int by_host(const void *a, const void *b)
 {
 	const struct pair *x = a, *y = b;
 
-	return job_compare(x->host, y->host);
+	return compare_u64(x->host, y->host);
 }
 
 /* When an operation ended by the host's clock, which it began by. */
@@ -81,10 +81,10 @@ static void set_clock(struct job_host *host, const struct pair *pairs, size_t n)
 	for (i = 0; i < n; i++)
 		values[i] = pairs[i].difference_ns;
 	host->clock_known = true;
-	host->clock_ns = job_median_signed(values, n);
+	host->clock_ns = lower_median_i64(values, n);
 	for (i = 0; i < n; i++)
 		rests[i] = (uint64_t)llabs(values[i] - host->clock_ns);
-	host->clock_error_ns = job_most(rests, n);
+	host->clock_error_ns = most_u64(rests, n);
 	free(values);
 	free(rests);
 }

@@ -139,8 +139,8 @@ static void find_apart(struct job *job)
 		begins[n] = job_from_ns(job, &job->ranks[i]);
 		ends[n++] = job_until_ns(job, &job->ranks[i]);
 	}
-	job->most_from_ns = job_median(begins, n);
-	job->most_until_ns = job_median(ends, n);
+	job->most_from_ns = lower_median_u64(begins, n);
+	job->most_until_ns = lower_median_u64(ends, n);
 	most_ns = distance(job->most_from_ns, job->most_until_ns) / APART_PART;
 	if (!job->n_partial)
 		most_ns = max_u64(most_ns, APART_LEAST_NS);

@@ -216,7 +216,7 @@ static int by_change(const void *a, const void *b)
 {
 	const struct site_row *x = a, *y = b;
 
-	return job_compare((uint64_t)llabs(y->more_ns), (uint64_t)llabs(x->more_ns))
+	return compare_u64((uint64_t)llabs(y->more_ns), (uint64_t)llabs(x->more_ns))
 		       ?: strcmp(x->what, y->what);
 }
 

@@ -56,12 +56,12 @@ struct spread {
 /* values are sorted, and lost. */
 static struct spread spread_of(uint64_t *values, size_t n)
 {
-	struct spread s = {.median = job_median(values, n)};
+	struct spread s = {.median = lower_median_u64(values, n)};
 	size_t i;
 
 	for (i = 0; i < n; i++)
 		values[i] = values[i] > s.median ? values[i] - s.median : s.median - values[i];
-	s.mad = job_median(values, n);
+	s.mad = lower_median_u64(values, n);
 	return s;
 }
 
@@ -90,7 +90,7 @@ static uint64_t chance_of(const struct job *job)
 			values = grow(values, n, sizeof(*values));
 			values[n++] = job->late[i].all[j];
 		}
-	median_ns = values ? job_median(values, n) : 0;
+	median_ns = values ? lower_median_u64(values, n) : 0;
 	free(values);
 	return median_ns;
 }
@@ -107,7 +107,7 @@ static void find_habits(struct job *job)
 		size_t n = late->n - (late->n + HICCUPS_PART - 1) / HICCUPS_PART;
 		uint64_t sum_ns = 0;
 
-		job_median(late->all, late->n); /* sorts them */
+		lower_median_u64(late->all, late->n); /* sorts them */
 		for (j = 0; j < n; j++)
 			sum_ns = add_capped(sum_ns, late->all[j]);
 		r->usual_late_ns = n ? sum_ns / n : 0;
@@ -222,8 +222,8 @@ static bool *find_late(struct job *job)
 		values[2][n++] = mean_late_ns(r);
 	}
 	u.late_ns = spread_of(values[0], n);
-	u.often = job_median(values[1], n);
-	u.mean_late_ns = job_median(values[2], n);
+	u.often = lower_median_u64(values[1], n);
+	u.mean_late_ns = lower_median_u64(values[2], n);
 	for (i = 0; n > 1 && i < job->n_ranks; i++)
 		late[i] = i == job->held_up || is_late(job, &job->ranks[i], &u);
 	for (i = 0; i < ARRAY_SIZE(values); i++)
@@ -507,7 +507,7 @@ static void tell_gpus(struct job *job, bool *told)
 	for (i = 0; i < job->n_ranks; i++)
 		if (job->ranks[i].own_operations)
 			values[n++] = job->ranks[i].own_operations;
-	operations = job_median(values, n);
+	operations = lower_median_u64(values, n);
 	for (i = n = 0; i < job->n_ranks; i++)
 		if (job->ranks[i].own_operations)
 			values[n++] = operation_ns(&job->ranks[i]);
@@ -534,8 +534,8 @@ static int by_cost(const void *a, const void *b)
 {
 	const struct job_finding *x = a, *y = b;
 
-	return job_compare(y->share_ppm, x->share_ppm) ?: job_compare(x->about, y->about) ?:
-	       job_compare(x->who, y->who);
+	return compare_u64(y->share_ppm, x->share_ppm) ?: compare_u64(x->about, y->about) ?:
+	       compare_u64(x->who, y->who);
 }
 
 void job_differ(struct job *job)

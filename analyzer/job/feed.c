@@ -194,7 +194,7 @@ static int by_at(const void *a, const void *b)
 {
 	const struct rows_span *x = a, *y = b;
 
-	return job_compare(x->at_ns, y->at_ns) ?: job_compare(x->from, y->from);
+	return compare_u64(x->at_ns, y->at_ns) ?: compare_u64(x->from, y->from);
 }
 
 /* Most of its ranks have it because it came late. */

@@ -11,6 +11,7 @@
 
 #include "digest/digest.h"
 #include "idle/causes.h"
+#include "base/median.h"
 #include "findings/held_up.h"
 
 #define JOB_CAUSES_MOST 128 /* codes of causes that are told apart */
@@ -290,12 +291,5 @@ void job_cover(struct job *job); /* cover.c: what ranks are there for */
 uint64_t job_from_ns(const struct job *job, const struct job_rank *r);
 uint64_t job_until_ns(const struct job *job, const struct job_rank *r);
 void job_differ(struct job *job); /* differ.c: findings */
-
-int job_compare(uint64_t a, uint64_t b);
-/* Sorts them. */
-uint64_t job_median(uint64_t *values, size_t n);
-int64_t job_median_signed(int64_t *values, size_t n);
-/* The value that 95 % do not exceed; sorts them. */
-uint64_t job_most(uint64_t *values, size_t n);
 
 #endif

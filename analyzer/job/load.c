@@ -5,47 +5,6 @@
 #include "job.h"
 #include "account/buckets.h"
 
-int job_compare(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	return job_compare(*(const uint64_t *)a, *(const uint64_t *)b);
-}
-
-static int by_signed(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-uint64_t job_median(uint64_t *values, size_t n)
-{
-	if (!n)
-		return 0;
-	qsort(values, n, sizeof(*values), by_value);
-	return values[(n - 1) / 2];
-}
-
-int64_t job_median_signed(int64_t *values, size_t n)
-{
-	if (!n)
-		return 0;
-	qsort(values, n, sizeof(*values), by_signed);
-	return values[(n - 1) / 2];
-}
-
-uint64_t job_most(uint64_t *values, size_t n)
-{
-	if (!n)
-		return 0;
-	qsort(values, n, sizeof(*values), by_value);
-	return values[(n - 1) * 95 / 100];
-}
-
 /* ---- words ----------------------------------------------------------------------------------- */
 
 const char *job_cause_text(const char *code)

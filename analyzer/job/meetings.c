@@ -35,7 +35,7 @@ static bool meet(struct meeting *m)
 			m->last = op;
 	}
 	if (m->n_aligned > 1) {
-		m->middle_ns = job_median_signed(arrivals, m->n_aligned);
+		m->middle_ns = lower_median_i64(arrivals, m->n_aligned);
 		m->first_ns = arrivals[0]; /* in order now */
 		m->last_ns = m->last->arrival_ns;
 	}
@@ -188,7 +188,8 @@ static struct kind *kind_of(struct kinds *kinds, const struct meeting_row *row, 
 
 static uint64_t typical_of(uint64_t *periods, size_t n)
 {
-	uint64_t median_ns = job_median(periods, n), most_ns = n ? periods[(n - 1) * 99 / 100] : 0;
+	uint64_t median_ns = lower_median_u64(periods, n),
+		 most_ns = n ? periods[(n - 1) * 99 / 100] : 0;
 	size_t first = n;
 
 	if (!n)
@@ -221,13 +222,13 @@ static int by_more(const void *a, const void *b)
 {
 	const struct job_slow *x = a, *y = b;
 
-	return job_compare(y->period_ns - y->typical_ns, x->period_ns - x->typical_ns)
-		       ?: job_compare(x->at_ns, y->at_ns);
+	return compare_u64(y->period_ns - y->typical_ns, x->period_ns - x->typical_ns)
+		       ?: compare_u64(x->at_ns, y->at_ns);
 }
 
 static int by_at(const void *a, const void *b)
 {
-	return job_compare(((const struct job_slow *)a)->at_ns,
+	return compare_u64(((const struct job_slow *)a)->at_ns,
 			   ((const struct job_slow *)b)->at_ns);
 }
 
@@ -243,7 +244,7 @@ static uint64_t period_of(struct meeting *m, uint64_t *at_ns)
 			m->values[n++] = op->row->period_ns;
 		*at_ns = min_u64(*at_ns, job_at_ns(m->job, op->row->rank, op->row->submit_ns));
 	}
-	return job_median(m->values, n);
+	return lower_median_u64(m->values, n);
 }
 
 /* Of the last one; UINT32_MAX: none is known. */

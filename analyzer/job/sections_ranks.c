@@ -213,7 +213,7 @@ static int by_late(const void *a, const void *b)
 {
 	const struct rank_row *x = a, *y = b;
 
-	return job_compare(y->late_each_ns, x->late_each_ns) ?: job_compare(x->rank, y->rank) ?:
+	return compare_u64(y->late_each_ns, x->late_each_ns) ?: compare_u64(x->rank, y->rank) ?:
 	       strcmp(x->name, y->name);
 }
 

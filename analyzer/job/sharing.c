@@ -15,8 +15,8 @@ static int by_gpu(const void *a, const void *b)
 	const struct job_tenant *x = a, *y = b;
 
 	return strcmp(x->place, y->place) ?: strcmp(x->uuid, y->uuid) ?:
-	       job_compare(x->from_ns, y->from_ns) ?: job_compare(x->rank, y->rank) ?:
-	       job_compare(x->pid, y->pid) ?: job_compare(x->until_ns, y->until_ns);
+	       compare_u64(x->from_ns, y->from_ns) ?: compare_u64(x->rank, y->rank) ?:
+	       compare_u64(x->pid, y->pid) ?: compare_u64(x->until_ns, y->until_ns);
 }
 
 static bool same_gpu(const struct job_tenant *a, const struct job_tenant *b)

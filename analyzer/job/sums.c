@@ -106,7 +106,7 @@ static int by_most(const void *a, const void *b)
 {
 	const struct ordered *x = a, *y = b;
 
-	return job_compare(y->by, x->by) ?: job_compare(x->i, y->i);
+	return compare_u64(y->by, x->by) ?: compare_u64(x->i, y->i);
 }
 
 struct job_sum **job_sums(const struct job *job, enum job_sum_table table, size_t *n)

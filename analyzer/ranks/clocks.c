@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "work.h"
+#include "base/median.h"
 
 #define SLOPE_LEAST 8 /* pairs, for a slope */
 #define SLOPE_MOST 1e-3 /* more is no drift of a clock */
@@ -36,27 +37,13 @@ static int by_at(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Sorts them. */
-static double median(double *values, size_t n)
-{
-	qsort(values, n, sizeof(*values), by_value);
-	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 static double median_of_half(const struct pair *pairs, size_t n, bool at, double *values)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++)
 		values[i] = at ? pairs[i].at : pairs[i].difference;
-	return median(values, n);
+	return median_double(values, n);
 }
 
 /* From the medians of the halves. The pairs are in order. */
@@ -87,12 +74,11 @@ static void fit_line(struct pair *pairs, size_t n, bool free_line, double *offse
 		*slope = slope_of(pairs, n, values);
 		for (i = 0; i < n; i++)
 			values[i] = pairs[i].difference - *slope * pairs[i].at;
-		*offset = median(values, n);
+		*offset = median_double(values, n);
 	}
 	for (i = 0; i < n; i++)
 		values[i] = fabs(pairs[i].difference - *slope * pairs[i].at - *offset);
-	qsort(values, n, sizeof(*values), by_value);
-	*error = values[(n - 1) * 95 / 100];
+	*error = most_double(values, n);
 	free(values);
 }
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "habit.h"
+#include "base/median.h"
 
 #define PARTS_MOST 8
 #define PARTS_LEAST 4
@@ -132,20 +133,6 @@ static void means_of(const struct rank_parts *parts, bool roots, size_t rank, si
 	}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Sorts them. */
-static double median_of(double *values, size_t n)
-{
-	qsort(values, n, sizeof(*values), by_value);
-	return n ? (values[(n - 1) / 2] + values[n / 2]) / 2 : 0;
-}
-
 /* What the other ranks do: in each part their median, and the most of any of them in any part. */
 static double others_of(const struct rank_parts *parts, bool roots, size_t rank, size_t n_ranks,
 			size_t n, double *medians)
@@ -164,7 +151,7 @@ static double others_of(const struct rank_parts *parts, bool roots, size_t rank,
 			values[others++] = all[i * n + part];
 			most = all[i * n + part] > most ? all[i * n + part] : most;
 		}
-		medians[part] = median_of(values, others);
+		medians[part] = median_double(values, others);
 	}
 	free(all);
 	free(values);
@@ -178,7 +165,7 @@ static bool is_steady(double *more, size_t n)
 	size_t i;
 
 	memcpy(sorted, more, n * sizeof(*sorted));
-	median = median_of(sorted, n);
+	median = median_double(sorted, n);
 	if (median <= 0)
 		return false;
 	for (i = 0; i < n; i++) {

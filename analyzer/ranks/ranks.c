@@ -6,6 +6,7 @@
 #include "sample.h"
 #include "work.h"
 #include "model/join.h"
+#include "base/median.h"
 
 /* ---- identity -------------------------------------------------------------------------------- */
 
@@ -267,33 +268,28 @@ void ranks_init(struct ranks *ranks, struct idle *idle, bool apart)
 		find_launched(ranks, &model->processes[i]);
 }
 
-static int compare(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 static int by_number(const void *a, const void *b)
 {
 	const struct rank *x = *(const struct rank *const *)a, *y = *(const struct rank *const *)b;
 
-	return strcmp(x->job ?: "", y->job ?: "") ?: compare(x->number, y->number) ?:
-	       compare(x->index, y->index);
+	return strcmp(x->job ?: "", y->job ?: "") ?: compare_u64(x->number, y->number) ?:
+	       compare_u64(x->index, y->index);
 }
 
 static int by_late_group(const void *a, const void *b)
 {
 	const struct rank_group *x = a, *y = b;
 
-	return compare(y->late_ns, x->late_ns) ?: compare(x->hash, y->hash) ?:
-	       compare(x->func, y->func) ?: compare(x->bytes, y->bytes);
+	return compare_u64(y->late_ns, x->late_ns) ?: compare_u64(x->hash, y->hash) ?:
+	       compare_u64(x->func, y->func) ?: compare_u64(x->bytes, y->bytes);
 }
 
 static int by_late_site(const void *a, const void *b)
 {
 	const struct rank_site *x = a, *y = b;
 
-	return compare(y->late_ns, x->late_ns) ?: compare(y->operations, x->operations) ?:
-	       compare(x->part.address, y->part.address);
+	return compare_u64(y->late_ns, x->late_ns) ?: compare_u64(y->operations, x->operations) ?:
+	       compare_u64(x->part.address, y->part.address);
 }
 
 static void collect_groups(struct ranks *ranks)

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "work.h"
+#include "base/median.h"
 
 /* ---- what the others did not ----------------------------------------------------------------- */
 
@@ -50,21 +51,6 @@ static void choose_others(const struct rank_instance *instance, const struct ran
 			others->all[others->n++] = op;
 }
 
-static int by_ns(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static uint64_t median_of(uint64_t *values, size_t n)
-{
-	if (!n)
-		return 0;
-	qsort(values, n, sizeof(*values), by_ns);
-	return n % 2 ? values[n / 2] : values[n / 2 - 1] + (values[n / 2] - values[n / 2 - 1]) / 2;
-}
-
 static uint64_t median_time(const struct others *others, uint32_t number, bool roughly)
 {
 	uint64_t values[OTHERS_MOST];
@@ -72,7 +58,7 @@ static uint64_t median_time(const struct others *others, uint32_t number, bool r
 
 	for (i = 0; i < others->n; i++)
 		values[i] = time_at(others->all[i], number, roughly);
-	return median_of(values, others->n);
+	return median_u64(values, others->n);
 }
 
 /* The last one's excess, a number for each of its parts. */
@@ -271,7 +257,7 @@ static uint64_t median_work(const struct others *others)
 
 	for (i = 0; i < others->n; i++)
 		values[i] = others->all[i]->gpu_operations;
-	return median_of(values, others->n);
+	return median_u64(values, others->n);
 }
 
 static void see_gpu_late(struct rank *rank, const struct rank_reasons *reasons, uint64_t ns,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "work.h"
+#include "base/median.h"
 
 #define LOG_MOST 4096 /* operations by which steps are found */
 #define OPEN_MOST 4096 /* steps that operations may still be added to */
@@ -257,13 +258,6 @@ static bool decide_by_pattern(struct ranks *ranks, struct rank_steps_work *s)
 }
 
 /* ---- sums of a step -------------------------------------------------------------------------- */
-
-static int by_ns(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
 
 /* Every second one is forgotten where there are too many. */
 static void keep_length(struct rank_steps_work *s, uint64_t ns)
@@ -533,7 +527,7 @@ static void find_slow(struct rank_steps *steps, struct rank_steps_work *s)
 
 	if (!s->n_lengths)
 		return;
-	qsort(s->lengths, s->n_lengths, sizeof(*s->lengths), by_ns);
+	qsort(s->lengths, s->n_lengths, sizeof(*s->lengths), by_u64);
 	steps->median_ns = s->lengths[s->n_lengths / 2];
 	for (i = 0; i < s->n_lengths; i++) {
 		if (!is_slow(steps, s->lengths[i]))

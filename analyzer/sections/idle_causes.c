@@ -8,6 +8,7 @@
 #include "idle/callers.h"
 #include "text/text.h"
 #include "text/where.h"
+#include "base/median.h"
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -42,20 +43,15 @@ const struct table_kind rank_causes_kind = KIND("causes");
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-static int compare(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 /* Of a place those without a line come first. */
 static int by_place(const void *a, const void *b)
 {
 	const struct idle_sum_key *x = &(*(const struct idle_sum *const *)a)->key;
 	const struct idle_sum_key *y = &(*(const struct idle_sum *const *)b)->key;
 
-	return compare(x->owner, y->owner) ?: compare(x->cause, y->cause) ?:
-	       compare(x->address, y->address) ?: compare(x->process, y->process) ?:
-	       compare(x->code, y->code) ?: compare(x->line, y->line);
+	return compare_u64(x->owner, y->owner) ?: compare_u64(x->cause, y->cause) ?:
+	       compare_u64(x->address, y->address) ?: compare_u64(x->process, y->process) ?:
+	       compare_u64(x->code, y->code) ?: compare_u64(x->line, y->line);
 }
 
 void idle_writer_init(struct idle_writer *w, struct arena *texts, const struct analysis *a,
