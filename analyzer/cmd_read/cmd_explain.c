@@ -123,16 +123,6 @@ static const struct table_kind cause_kind = {
 	.facts = true,
 };
 
-/* By its code; IDLE_CAUSE_COUNT: there is none. */
-static unsigned int find_cause(const char *code)
-{
-	unsigned int i = 0;
-
-	while (i < IDLE_CAUSE_COUNT && strcmp(idle_cause_codes[i], code))
-		i++;
-	return i;
-}
-
 static void add_cause(struct report *report, unsigned int cause)
 {
 	struct cause_row *row = xcalloc(1, sizeof(*row));
@@ -209,7 +199,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (argc > 1)
 		detector = detectors_find(argv[1]);
 	if (argc > 1 && !detector)
-		cause = find_cause(argv[1]);
+		cause = idle_cause_of_code(argv[1]);
 	if (argc > 1 && !detector && cause == IDLE_CAUSE_COUNT)
 		return unknown(argv[1]);
 	if (argc > 2) {

@@ -1,6 +1,7 @@
 /*
  * analyzer/idle/causes.c: the codes, words and meanings of the causes of idle time. Data.
  */
+#include <string.h>
 #include "causes.h"
 
 #define CAUSE(name, code, text, meaning) [IDLE_##name] = (code),
@@ -28,4 +29,13 @@ bool idle_in_a_call(enum idle_cause cause)
 	default:
 		return false;
 	}
+}
+
+enum idle_cause idle_cause_of_code(const char *code)
+{
+	unsigned int i = 0;
+
+	while (i < IDLE_CAUSE_COUNT && strcmp(idle_cause_codes[i], code))
+		i++;
+	return (enum idle_cause)i;
 }

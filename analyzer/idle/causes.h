@@ -86,6 +86,9 @@ bool idle_in_a_call(enum idle_cause cause);
 
 /* By number. */
 extern const char *const idle_cause_codes[IDLE_CAUSE_COUNT];
+
+/* The cause of that code; IDLE_CAUSE_COUNT: there is none. */
+enum idle_cause idle_cause_of_code(const char *code);
 extern const char *const idle_cause_texts[IDLE_CAUSE_COUNT];
 extern const char *const idle_cause_meanings[IDLE_CAUSE_COUNT];
 

@@ -266,16 +266,13 @@ static const char *cause_words(const char *cause)
 
 static const char *fix_of(const char *cause)
 {
-	size_t i;
+	enum idle_cause known = idle_cause_of_code(cause);
 
 	if (cause == slow_gpu || cause == slow_clock)
 		return "Look at that GPU: clocks, power and temperature limits, errors of its "
 		       "memory, another tenant. "
 		       "Put another one in its place and compare.";
-	for (i = 0; i < IDLE_CAUSE_COUNT; i++)
-		if (!strcmp(idle_cause_codes[i], cause))
-			return idle_cause_meanings[i];
-	return NULL;
+	return known < IDLE_CAUSE_COUNT ? idle_cause_meanings[known] : NULL;
 }
 
 /* "node7, GPU-1234" */

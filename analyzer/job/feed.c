@@ -72,14 +72,10 @@ static bool is_asked_for(const char *code)
 /* The GPU is late with its work if most other ranks wait there, too; else it is the program that waits where it need not. */
 static enum idle_cause kind_of(const char *code)
 {
-	size_t i;
+	enum idle_cause cause = is_asked_for(code) ? IDLE_GPU_QUERY : idle_cause_of_code(code);
 
-	if (is_asked_for(code))
-		return IDLE_GPU_QUERY;
-	for (i = 0; i < IDLE_CAUSE_COUNT; i++)
-		if (!strcmp(idle_cause_codes[i], code))
-			return (enum idle_cause)i;
-	return IDLE_UNEXPLAINED; /* a later version's: its code is its own all the same */
+	/* A later version's: its code is its own all the same. */
+	return cause < IDLE_CAUSE_COUNT ? cause : IDLE_UNEXPLAINED;
 }
 
 static struct rank_place *place_of(struct feed *f, const struct meeting_cause *cause)

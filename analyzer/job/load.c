@@ -9,12 +9,9 @@
 
 const char *job_cause_text(const char *code)
 {
-	size_t i;
+	enum idle_cause cause = idle_cause_of_code(code);
 
-	for (i = 0; i < IDLE_CAUSE_COUNT; i++)
-		if (!strcmp(idle_cause_codes[i], code))
-			return idle_cause_texts[i];
-	return code;
+	return cause < IDLE_CAUSE_COUNT ? idle_cause_texts[cause] : code;
 }
 
 uint8_t job_cause_index(struct job *job, const char *code)

@@ -316,13 +316,12 @@ static const char *name_words(const struct idle_writer *w, const struct cause_ro
 {
 	bool join = !strcmp(row->cause, idle_cause_codes[IDLE_JOIN]);
 	const char *did = "";
-	size_t i;
 
 	if (!row->holder)
 		return row->name;
-	for (i = 0; row->holder_cause && i < IDLE_CAUSE_COUNT; i++)
-		if (!strcmp(row->holder_cause, idle_cause_codes[i]))
-			did = arena_printf(w->texts, " (%s)", idle_cause_texts[i]);
+	if (row->holder_cause)
+		did = arena_printf(w->texts, " (%s)",
+				   idle_cause_texts[idle_cause_of_code(row->holder_cause)]);
 	return arena_printf(w->texts, "waiting for thread %llu%s%s",
 			    (unsigned long long)row->holder, join ? " to end" : "", did);
 }
