@@ -123,7 +123,7 @@ void report_add_sections(struct report *report, struct analysis *a, struct symbo
 	report_gpus(report, a, symbols);
 	report_findings(report, a, symbols, gate, summary);
 	report_waits(report, a, symbols);
-	report_ranges(report, a);
+	report_ranges(report, &a->idle);
 	report_sharing(report, a);
 	report_unread(&report->arena, summary, report_files(report, symbols));
 	report_calls(report, a, options->nested);

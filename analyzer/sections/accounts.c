@@ -39,19 +39,19 @@ static int by_ioctl(const void *a, const void *b)
 	return x->total_ns < y->total_ns ? 1 : x->total_ns > y->total_ns ? -1 : 0;
 }
 
-void report_ioctls(struct report *report, const struct analysis *a)
+void report_ioctls(struct report *report, const struct accounting *a)
 {
-	struct ioctl_row *rows = xcalloc(a->accounts.n_ioctls + 1, sizeof(*rows));
+	struct ioctl_row *rows = xcalloc(a->n_ioctls + 1, sizeof(*rows));
 	size_t i;
 
-	for (i = 0; i < a->accounts.n_ioctls; i++)
+	for (i = 0; i < a->n_ioctls; i++)
 		rows[i] = (struct ioctl_row){
 			.request = report_text(report, "0x%llx",
-					       (unsigned long long)a->accounts.ioctls[i].request),
-			.count = a->accounts.ioctls[i].count,
-			.total_ns = a->accounts.ioctls[i].ns};
-	qsort(rows, a->accounts.n_ioctls, sizeof(*rows), by_ioctl);
-	report_add(report, &ioctl_kind, rows, a->accounts.n_ioctls);
+					       (unsigned long long)a->ioctls[i].request),
+			.count = a->ioctls[i].count,
+			.total_ns = a->ioctls[i].ns};
+	qsort(rows, a->n_ioctls, sizeof(*rows), by_ioctl);
+	report_add(report, &ioctl_kind, rows, a->n_ioctls);
 }
 
 /* ---- accounts ------------------------------------------------------------------------------- */
@@ -133,11 +133,11 @@ static int by_loss(const void *a, const void *b)
 	return strcmp(x->function, y->function);
 }
 
-static struct account_row account_row(const struct analysis *a, uint32_t fn,
+static struct account_row account_row(const struct accounting *a, uint32_t fn,
 				      const struct account *account)
 {
 	size_t i, best = BUCKET_UNEXPLAINED;
-	struct account_row row = {.function = text_function(a->set, fn),
+	struct account_row row = {.function = text_function(a->model->set, fn),
 				  .calls = account->calls,
 				  .total_ns = account->total_ns,
 				  .expected_ns = account->expected_ns,
@@ -162,14 +162,15 @@ static bool is_about(const struct subject *s, const struct thread_account *c, ui
 	       (s->kind != SUBJECT_CALL || fn == s->fn);
 }
 
-static void add_functions(struct report *report, const struct analysis *a, const struct subject *s)
+static void add_functions(struct report *report, const struct accounting *a,
+			  const struct subject *s)
 {
-	size_t n_functions = a->set->functions.count, i, j, n = 0;
+	size_t n_functions = a->model->set->functions.count, i, j, n = 0;
 	struct account *sums = xcalloc(n_functions, sizeof(*sums));
 	struct account_row *rows = xcalloc(n_functions, sizeof(*rows));
 
-	for (i = 0; i < a->accounts.n_thread_accounts; i++) {
-		const struct thread_account *c = a->accounts.thread_accounts[i];
+	for (i = 0; i < a->n_thread_accounts; i++) {
+		const struct thread_account *c = a->thread_accounts[i];
 
 		for (j = 0; c && j < c->functions.n; j++)
 			if (is_about(s, c, c->functions.fns[j]))
@@ -183,13 +184,13 @@ static void add_functions(struct report *report, const struct analysis *a, const
 	free(sums);
 }
 
-static void add_accounts(struct report *report, const struct analysis *a, const struct subject *s)
+static void add_accounts(struct report *report, const struct accounting *a, const struct subject *s)
 {
 	struct account_row *rows = NULL;
 	size_t i, j, n = 0;
 
-	for (i = 0; i < a->accounts.n_thread_accounts; i++) {
-		const struct thread_account *c = a->accounts.thread_accounts[i];
+	for (i = 0; i < a->n_thread_accounts; i++) {
+		const struct thread_account *c = a->thread_accounts[i];
 
 		for (j = 0; c && j < c->functions.n; j++) {
 			if (!is_about(s, c, c->functions.fns[j]))
@@ -206,7 +207,7 @@ static void add_accounts(struct report *report, const struct analysis *a, const 
 	report_add(report, &account_kind, rows, n);
 }
 
-void report_accounts(struct report *report, const struct analysis *a, const struct subject *s)
+void report_accounts(struct report *report, const struct accounting *a, const struct subject *s)
 {
 	if (report_rows(report, &function_kind, 1))
 		add_functions(report, a, s);

@@ -126,10 +126,10 @@ static size_t bound(struct range_row *rows, size_t n)
 }
 
 /* Rows of what names are shown as; by index of that name, then in order. */
-static size_t fill(struct range_row *rows, struct arena *texts, const struct analysis *a)
+static size_t fill(struct range_row *rows, struct arena *texts, const struct idle *idle)
 {
-	const struct range_names *names = &a->model.range_names;
-	const struct ranges *ranges = &a->accounts.ranges;
+	const struct range_names *names = &idle->accounts->model->range_names;
+	const struct ranges *ranges = &idle->accounts->ranges;
 	size_t i, n = 0;
 
 	for (i = 0; i < names->n && i < ranges->n_sums; i++) {
@@ -138,7 +138,7 @@ static size_t fill(struct range_row *rows, struct arena *texts, const struct ana
 
 		if (!sum->count && !sum->marks)
 			continue;
-		add(&rows[shown->index], sum, i < a->idle.ranges.n ? a->idle.ranges.ns[i] : 0);
+		add(&rows[shown->index], sum, i < idle->ranges.n ? idle->ranges.ns[i] : 0);
 		rows[shown->index].names++;
 	}
 	for (i = 0; i < names->n; i++) {
@@ -153,13 +153,13 @@ static size_t fill(struct range_row *rows, struct arena *texts, const struct ana
 }
 
 /* What the recorder left out. */
-static uint64_t count_boards(const struct analysis *a, size_t field)
+static uint64_t count_boards(const struct idle *idle, size_t field)
 {
 	uint64_t sum = 0, n;
 	size_t i;
 
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct board *board = &a->model.processes[i].trace->board;
+	for (i = 0; i < idle->accounts->model->n_processes; i++) {
+		const struct board *board = &idle->accounts->model->processes[i].trace->board;
 
 		if (!board->present)
 			continue;
@@ -172,9 +172,9 @@ static uint64_t count_boards(const struct analysis *a, size_t field)
 #define LEFT_OPEN_NAMED 3
 
 /* "left out, because the library did not end them: 2 of NCCL: ncclCommInitRankConfig". NULL: there are none. */
-static const char *left_open_text(struct arena *texts, const struct analysis *a)
+static const char *left_open_text(struct arena *texts, const struct idle *idle)
 {
-	const struct ranges *ranges = &a->accounts.ranges;
+	const struct ranges *ranges = &idle->accounts->ranges;
 	const char *text = NULL;
 	size_t i, n = 0;
 
@@ -185,7 +185,7 @@ static const char *left_open_text(struct arena *texts, const struct analysis *a)
 				    text ? arena_printf(texts, "%s, ", text)
 					 : "left out, because the library did not end them: ",
 				    ranges->sums[i].left_open,
-				    full_name(texts, a->model.range_names.all[i]));
+				    full_name(texts, idle->accounts->model->range_names.all[i]));
 	}
 	return n > LEFT_OPEN_NAMED
 		       ? arena_printf(texts, "%s and %zu more names", text, n - LEFT_OPEN_NAMED)
@@ -193,12 +193,12 @@ static const char *left_open_text(struct arena *texts, const struct analysis *a)
 }
 
 /* "3 ranges or marks are not here: threads that call no CUDA announced 2 of them". */
-static const char *missing_text(struct arena *texts, const struct analysis *a)
+static const char *missing_text(struct arena *texts, const struct idle *idle)
 {
-	uint64_t elsewhere = count_boards(a, offsetof(struct spy_board, ranges_elsewhere));
-	uint64_t lost = add_capped(count_boards(a, offsetof(struct spy_board, ranges_lost)),
-				   a->accounts.ranges.lost);
-	const char *text = left_open_text(texts, a);
+	uint64_t elsewhere = count_boards(idle, offsetof(struct spy_board, ranges_elsewhere));
+	uint64_t lost = add_capped(count_boards(idle, offsetof(struct spy_board, ranges_lost)),
+				   idle->accounts->ranges.lost);
+	const char *text = left_open_text(texts, idle);
 
 	if (lost)
 		text = arena_printf(
@@ -212,16 +212,16 @@ static const char *missing_text(struct arena *texts, const struct analysis *a)
 	return text;
 }
 
-void report_ranges(struct report *report, const struct analysis *a)
+void report_ranges(struct report *report, const struct idle *idle)
 {
-	struct range_row *rows = xcalloc(a->model.range_names.n + 1, sizeof(*rows));
-	size_t n = fill(rows, &report->arena, a);
+	struct range_row *rows = xcalloc(idle->accounts->model->range_names.n + 1, sizeof(*rows));
+	size_t n = fill(rows, &report->arena, idle);
 	struct table *table;
 
 	qsort(rows, n, sizeof(*rows), by_time);
 	table = report_add(report, &ranges_kind, rows, bound(rows, n));
 	if (n)
-		table->intro = missing_text(&report->arena, a);
+		table->intro = missing_text(&report->arena, idle);
 }
 
 /* ---- shares ----------------------------------------------------------------------------------- */

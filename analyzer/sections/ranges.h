@@ -5,13 +5,14 @@
 #define CUDASPY_SECTIONS_RANGES_H
 
 #include "base/report.h"
-#include "findings/analyzed.h"
+#include "findings/finding.h"
+#include "idle/idle.h"
 
 /* "layers: backward": a range as reports name it. */
 const char *report_range_name(struct arena *texts, struct range_name *name);
 
 /* The ranges, by name. */
-void report_ranges(struct report *report, const struct analysis *a);
+void report_ranges(struct report *report, const struct idle *idle);
 
 /* In which ranges the calls of a finding were made: a cell of its row. own_ns: what they all cost. */
 extern const struct table_kind range_shares_kind;

@@ -318,7 +318,7 @@ void report_waits(struct report *report, struct analysis *a, struct symbolizer *
 		report_subject(report, a);
 		report_findings_about(report, a, symbols);
 	}
-	report_worst_calls(report, a, symbols, all ? least_lost(&sum) : 0);
+	report_worst_calls(report, &a->accounts, symbols, all ? least_lost(&sum) : 0);
 	if (place) {
 		free(locks);
 		return;
@@ -327,10 +327,10 @@ void report_waits(struct report *report, struct analysis *a, struct symbolizer *
 	if (all || subject->kind == SUBJECT_LOCK)
 		report_locks(report, a, locks, n_locks, subject);
 	if (all) {
-		report_ioctls(report, a);
+		report_ioctls(report, &a->accounts);
 		report_non_cuda_threads(report, a);
 	}
 	if (subject->kind != SUBJECT_LOCK)
-		report_accounts(report, a, subject);
+		report_accounts(report, &a->accounts, subject);
 	free(locks);
 }

@@ -16,14 +16,14 @@ void report_waits(struct report *report, struct analysis *a, struct symbolizer *
 
 /* Its sections, in files of their own. */
 void report_subject(struct report *report, const struct analysis *a);
-void report_worst_calls(struct report *report, const struct analysis *a, struct symbolizer *symbols,
-			uint64_t least_lost_ns);
+void report_worst_calls(struct report *report, const struct accounting *a,
+			struct symbolizer *symbols, uint64_t least_lost_ns);
 void report_edges(struct report *report, const struct analysis *a);
 void report_locks(struct report *report, const struct analysis *a, struct lock *const *locks,
 		  size_t n_locks, const struct subject *subject);
-void report_ioctls(struct report *report, const struct analysis *a);
+void report_ioctls(struct report *report, const struct accounting *a);
 void report_non_cuda_threads(struct report *report, const struct analysis *a);
-void report_accounts(struct report *report, const struct analysis *a,
+void report_accounts(struct report *report, const struct accounting *a,
 		     const struct subject *subject);
 
 #endif

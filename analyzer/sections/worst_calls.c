@@ -80,7 +80,7 @@ static enum bucket main_bucket(const struct worst_call *v)
 }
 
 /* Of its time in the kernel module: which other threads were in it; "" if that is negligible. */
-static const char *overlap_words(struct arena *texts, const struct analysis *a,
+static const char *overlap_words(struct arena *texts, const struct accounting *a,
 				 const struct worst_call *v)
 {
 	if (v->overlap_ns <= v->bucket_ns[BUCKET_IOCTL] / 20)
@@ -88,10 +88,10 @@ static const char *overlap_words(struct arena *texts, const struct analysis *a,
 	return arena_printf(texts, ", up to %s of it while %s%s was in it, too: inferred",
 			    text_time(texts, v->overlap_ns),
 			    text_thread(texts, v->overlap_thread, v->overlap_device),
-			    text_in_function(texts, a->set, v->overlap_fn));
+			    text_in_function(texts, a->model->set, v->overlap_fn));
 }
 
-static const char *loss_sentence(struct arena *texts, const struct analysis *a,
+static const char *loss_sentence(struct arena *texts, const struct accounting *a,
 				 const struct worst_call *v)
 {
 	static const char *const sentences[BUCKET_COUNT] = {
@@ -136,7 +136,7 @@ static const char *loss_sentence(struct arena *texts, const struct analysis *a,
 }
 
 /* "; the reason there, for 3 ms: a wait for the GPU", or the thread at the root. */
-static const char *root_words(struct arena *texts, const struct analysis *a,
+static const char *root_words(struct arena *texts, const struct accounting *a,
 			      const struct worst_call *v, uint64_t most_ns)
 {
 	const struct worst_call_root *root = main_root(v);
@@ -151,12 +151,13 @@ static const char *root_words(struct arena *texts, const struct analysis *a,
 				    cause_names[root->cause]);
 	return arena_printf(texts, "; at the root, for %s: %s%s, %s", ns,
 			    text_thread(texts, root->thread, root->device),
-			    text_in_function(texts, a->set, root->fn), cause_names[root->cause]);
+			    text_in_function(texts, a->model->set, root->fn),
+			    cause_names[root->cause]);
 }
 
 /* One sentence: how long the call waited for which lock, its holder and the holder's call, and the
  * root. */
-static const char *chain_sentence(struct arena *texts, const struct analysis *a,
+static const char *chain_sentence(struct arena *texts, const struct accounting *a,
 				  const struct worst_call *v)
 {
 	uint64_t ns = min_u64(v->lock_ns, v->bucket_ns[BUCKET_LOCK]);
@@ -172,12 +173,12 @@ static const char *chain_sentence(struct arena *texts, const struct analysis *a,
 			    text_thread(texts, v->thread, v->device), text_time(texts, ns),
 			    v->lock->name, v->lock->place, of,
 			    text_thread(texts, v->holder, v->holder_device),
-			    text_in_function(texts, a->set, v->holder_fn),
+			    text_in_function(texts, a->model->set, v->holder_fn),
 			    root_words(texts, a, v, of[0] ? held_ns : ns), others);
 }
 
 /* Recorded without probes, or a lock that is not the C library's. */
-static const char *inferred_sentence(struct arena *texts, const struct analysis *a,
+static const char *inferred_sentence(struct arena *texts, const struct accounting *a,
 				     const struct worst_call *v)
 {
 	return arena_printf(
@@ -187,7 +188,7 @@ static const char *inferred_sentence(struct arena *texts, const struct analysis 
 		text_thread(texts, v->thread, v->device),
 		text_time(texts, v->bucket_ns[BUCKET_UNEXPLAINED]),
 		text_thread(texts, v->holder, v->holder_device),
-		text_in_function(texts, a->set, v->holder_fn),
+		text_in_function(texts, a->model->set, v->holder_fn),
 		root_words(texts, a, v, v->bucket_ns[BUCKET_UNEXPLAINED]));
 }
 
@@ -208,12 +209,12 @@ static bool alike(const struct worst_call *a, const struct worst_call *b)
 }
 
 /* Where it was called: the function it was called in, file and line as far as they are known. */
-static const char *place_text(struct arena *texts, const struct analysis *a,
+static const char *place_text(struct arena *texts, const struct accounting *a,
 			      struct symbolizer *symbols, const struct worst_call *v)
 {
 	if (!v->return_address)
 		return NULL;
-	return arena_printf(texts, "%s%s", text_function(a->set, v->fn),
+	return arena_printf(texts, "%s%s", text_function(a->model->set, v->fn),
 			    text_program_place(texts, symbols, v->thread->process,
 					       v->return_address, v->end_ns, v->stack));
 }
@@ -227,13 +228,13 @@ static const char *python_text(struct arena *texts, const struct worst_call *v)
 	return words ? arena_printf(texts, "from Python: %s", words) : NULL;
 }
 
-static struct worst_call_row describe(struct arena *texts, const struct analysis *a,
+static struct worst_call_row describe(struct arena *texts, const struct accounting *a,
 				      struct symbolizer *symbols, const struct worst_call *v)
 {
 	const struct worst_call_root *root = main_root(v);
 	struct worst_call_row row = {
-		.function = text_function(a->set, v->fn),
-		.at_ns = v->begin_ns < a->model.first_ns ? 0 : v->begin_ns - a->model.first_ns,
+		.function = text_function(a->model->set, v->fn),
+		.at_ns = v->begin_ns < a->model->first_ns ? 0 : v->begin_ns - a->model->first_ns,
 		.duration_ns = v->end_ns - v->begin_ns,
 		.expected_ns = v->expected_ns,
 		.lost_ns = v->lost_ns,
@@ -258,12 +259,12 @@ static struct worst_call_row describe(struct arena *texts, const struct analysis
 	if (main_bucket(v) == (v->inferred ? BUCKET_UNEXPLAINED : BUCKET_LOCK)) {
 		row.holder = v->holder ? v->holder->tid : 0;
 		row.holder_device = v->holder_device;
-		row.holder_function = text_function(a->set, v->holder_fn);
+		row.holder_function = text_function(a->model->set, v->holder_fn);
 	}
 	if (root) {
 		row.root = root->thread ? root->thread->tid : 0;
 		row.root_device = root->device;
-		row.root_function = text_function(a->set, root->fn);
+		row.root_function = text_function(a->model->set, root->fn);
 		/* A sum of shares, which as floating-point numbers round up. */
 		row.root_ns = min_u64((uint64_t)root->ns, row.duration_ns);
 		row.cause = cause_keys[root->cause];
@@ -278,7 +279,7 @@ static bool is_noise(const struct worst_call *v)
 }
 
 /* "Host noise: 9 calls lost 12.3 ms …"; NULL: there is none. The calls are in order. */
-static const char *noise_text(struct arena *texts, const struct analysis *a,
+static const char *noise_text(struct arena *texts, const struct accounting *a,
 			      const struct worst_call *sorted, size_t count)
 {
 	const struct worst_call *worst = NULL;
@@ -298,7 +299,8 @@ static const char *noise_text(struct arena *texts, const struct analysis *a,
 		texts, "Host noise: %s lost %s because %s got no CPU; worst: %s in %s at %s, %s",
 		text_count(texts, n, "call"), text_time(texts, lost_ns),
 		n == 1 ? "its thread" : "their threads", text_time(texts, worst->lost_ns),
-		text_function(a->set, worst->fn), text_since(texts, &a->model, worst->begin_ns),
+		text_function(a->model->set, worst->fn),
+		text_since(texts, a->model, worst->begin_ns),
 		text_thread(texts, worst->thread, worst->device));
 }
 
@@ -309,8 +311,8 @@ static void count_alike(struct worst_call_row *row, const struct worst_call *mor
 	row->alike_lost_ns += more->lost_ns;
 }
 
-void report_worst_calls(struct report *report, const struct analysis *a, struct symbolizer *symbols,
-			uint64_t least_lost_ns)
+void report_worst_calls(struct report *report, const struct accounting *a,
+			struct symbolizer *symbols, uint64_t least_lost_ns)
 {
 	struct worst_call sorted[WORST_CALLS];
 	struct worst_call_row *rows = xcalloc(WORST_CALLS, sizeof(*rows));
@@ -319,7 +321,7 @@ void report_worst_calls(struct report *report, const struct analysis *a, struct 
 	size_t count, kinds, i, j, n = 0;
 	struct table *table;
 
-	memcpy(sorted, a->accounts.blame.worst_calls, sizeof(sorted));
+	memcpy(sorted, a->blame.worst_calls, sizeof(sorted));
 	qsort(sorted, WORST_CALLS, sizeof(sorted[0]), by_lost);
 	for (i = 0; i < WORST_CALLS && sorted[i].serial && sorted[i].lost_ns >= least_lost_ns;
 	     i++) {
