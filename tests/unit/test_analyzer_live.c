@@ -581,6 +581,7 @@ static const struct story_case {
 	{{"7", "6+w", "7"}, "rank 1 is not known to have entered ncclAllReduce #7", "has not entered", VERDICT_COLLECTIVE},
 	{{"7", "w6+", "7"}, "rank 1 has not entered ncclAllReduce #7", "not known", VERDICT_COLLECTIVE},
 	/* all have ended */
+	{{"7+8", "78+9", "7+8+9"}, "rank 0 is still in ncclAllReduce #8", "#7", VERDICT_COLLECTIVE},
 	{{"7+", "K7+", "7+"}, "in cudaStreamSynchronize for", "nccl", VERDICT_GPU},
 };
 /* clang-format on */

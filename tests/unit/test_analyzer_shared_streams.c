@@ -142,6 +142,35 @@ static void test_part_of_a_turn(void **state)
 	expect(A, 2, 330 + 200, 330 / 3 + 200 * 9 / 10);
 }
 
+static void copies(unsigned int thread, uint8_t direction, uint64_t begin_ns, uint64_t end_ns)
+{
+	const union spy_any raw = {.copy = {.head.event = SPY_EV_COPY, .direction = direction}};
+	const struct record record = {.raw = &raw,
+				      .thread = &threads[thread],
+				      .ns = end_ns,
+				      .duration_ns = end_ns - begin_ns};
+
+	hands_over(thread, 1, end_ns);
+	stream_is_copied_in(&stream, &record, stream.submitted);
+}
+
+/* A copy waits for what others waited for, but not for copies in its own direction, nor for what its own thread did before,
+ * however times are rounded. */
+static void test_copies(void **state)
+{
+	(void)state;
+	hands_over(B, 1, 90);
+	copies(A, SPY_DIR_H2D, 100, 200);
+	copies(A, SPY_DIR_D2H, 199, 400);
+	expect(A, 0, 0, 0);
+	copies(B, SPY_DIR_H2D, 150, 500); /* of which A's other copy took until 400, its like one until 200 */
+	expect(B, 1, 350, 200);
+	copies(C, SPY_DIR_H2D, 450, 700); /* behind its like */
+	expect(C, 0, 0, 0);
+	copies(A, SPY_DIR_D2H, 600, 800); /* C's until 700 */
+	expect(A, 1, 200, 100);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -151,6 +180,7 @@ int main(void)
 		TEST(test_what_is_done),
 		TEST(test_beside),
 		TEST(test_part_of_a_turn),
+		TEST(test_copies),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

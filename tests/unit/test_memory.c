@@ -91,6 +91,24 @@ static void test_all_of_it(void **state)
 	assert_true(spy_memory_remove(0x5000, &found));
 }
 
+/* Among many, too, a gap goes from a range to the next one. */
+static void test_gaps(void **state)
+{
+	struct spy_memory found;
+	uint64_t i;
+
+	(void)state;
+	for (i = 1; i <= 1000; i++)
+		add(i * 0x1000, 0x800, SPY_MEM_DEVICE, 0);
+	for (i = 1; i <= 1000; i++) {
+		assert_false(spy_memory_find(i * 0x1000 + 0x900, &found));
+		assert_int_equal(found.lo, i * 0x1000 + 0x800);
+		assert_int_equal(found.hi, i < 1000 ? (i + 1) * 0x1000 : UINT64_MAX);
+	}
+	for (i = 1; i <= 1000; i++)
+		assert_true(spy_memory_remove(i * 0x1000, &found));
+}
+
 /* A range that is freed and allocated again, as the same or as another one; and many that are not. */
 static void test_again(void **state)
 {
@@ -479,12 +497,11 @@ static void test_lock_waited_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_edges),           TEST(test_all_of_it),
-		TEST(test_again),           TEST(test_contexts),
-		TEST(test_random),          TEST(test_threads),
-		TEST(test_answers),         TEST(test_answer_during_change),
-		TEST(test_lock_kept),       TEST(test_lock_left),
-		TEST(test_lock_waited_for), TEST(test_speed),
+		TEST(test_edges),     TEST(test_all_of_it), TEST(test_gaps),
+		TEST(test_again),     TEST(test_contexts),  TEST(test_random),
+		TEST(test_threads),   TEST(test_answers),   TEST(test_answer_during_change),
+		TEST(test_lock_kept), TEST(test_lock_left), TEST(test_lock_waited_for),
+		TEST(test_speed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,6 +125,23 @@ static void test_limits(void **state)
 	assert_int_equal(thread.ran_at, 7 * MS);
 }
 
+/* Again after a while, and where a cost window ends: what is recorded may change there. */
+static void test_look_later(void **state)
+{
+	uint64_t end = thread.cost.phase.end, ran_at = thread.ran_at;
+
+	(void)state;
+	thread.ran_at = 50 * MS;
+	thread.cost.phase.end = UINT64_MAX;
+	spy_sched_look_later(&thread);
+	assert_int_equal(thread.look_at, 50 * MS + spy_look_again);
+	thread.cost.phase.end = 50 * MS + spy_look_again - 1;
+	spy_sched_look_later(&thread);
+	assert_int_equal(thread.look_at, 50 * MS + spy_look_again - 1);
+	thread.cost.phase.end = end;
+	thread.ran_at = ran_at;
+}
+
 static void test_account(void **state)
 {
 	const struct spy_rec_sched *record;
@@ -283,6 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_limits), TEST(test_account), TEST(test_process), TEST(test_before),
+		TEST(test_look_later), TEST(test_account), TEST(test_process), TEST(test_before),
 		TEST(test_seldom), TEST(test_no_file), TEST(test_no_room),
 	};
 

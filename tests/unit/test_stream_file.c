@@ -22,6 +22,7 @@
 #include "process/options.h"
 #include "scratch.h"
 #include "state/session.h"
+#include "record/stream.h"
 #include "record/stream_file.h"
 
 #define PAGE 4096
@@ -684,6 +685,37 @@ static void test_richest(void **state)
 	assert_true(spy_session->used + 3 * PAGE <= keep);
 }
 
+/* Whose oldest packet goes: never the only one of a stream, whose owner may be at work on it; nor is more given back than a
+ * stream had, whatever somebody has made of the file. */
+static void test_who_gives(void **state)
+{
+	static uint8_t large[3 * PAGE];
+	struct spy_thread *poor = thread_of(1), *late = thread_of(3);
+	uint64_t used;
+	FILE *file;
+
+	(void)state;
+	keep = 1 << 20;
+	spy_session->alive = 1;
+	assert_int_equal(make_room(poor), 0);
+	assert_int_equal(make_room(late), 0);
+	spy_session->used = used = keep + 5 * PAGE;
+	poor->file.stored_bytes = PAGE;
+	poor->file.seq = 1;
+	assert_false(spy_bound_claim(late, 0));
+	assert_int_equal(poor->file.oldest, 0);
+	file = fopen(path_of(packet_name(1, 0)), "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(large, sizeof(large), 1, file), 1);
+	fclose(file);
+	poor->file.seq = 3;
+	assert_false(spy_bound_claim(late, 0));
+	assert_int_equal(size_of(packet_name(1, 0)), -1);
+	assert_int_equal(spy_session->used, used - PAGE);
+	assert_int_equal(poor->file.stored_bytes, 0);
+	assert_int_equal(poor->file.oldest, 1); /* it has no more to give */
+}
+
 /* A thread ends: its tail is left to the next one as long as there is room, and is stored where there is not. */
 static void test_end(void **state)
 {
@@ -968,6 +1000,7 @@ int main(void)
 		TEST(test_bound),
 		TEST(test_growth_in_bound),
 		TEST(test_richest),
+		TEST(test_who_gives),
 		TEST(test_end),
 		TEST(test_next_part),
 		TEST(test_next_part_counts),
