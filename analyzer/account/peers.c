@@ -25,8 +25,8 @@ static struct peer_pair *find(const struct peers *p, const struct peer_pair *pai
 	size_t i;
 
 	for (i = 0; i < p->n_pairs; i++)
-		if (p->pairs[i].process == pair->process && p->pairs[i].device == pair->device &&
-		    p->pairs[i].peer == pair->peer && p->pairs[i].access == pair->access &&
+		if (p->pairs[i].device == pair->device && p->pairs[i].peer == pair->peer &&
+		    p->pairs[i].access == pair->access &&
 		    same_context(p->pairs[i].context, pair->context) &&
 		    same_context(p->pairs[i].peer_context, pair->peer_context))
 			return &p->pairs[i];
@@ -68,7 +68,7 @@ static void end(struct peers *p, const char *name, const struct record *record)
 				  : context && (pair->context == context ||
 						pair->peer_context == context);
 
-		if (gone && pair->process == record->process && pair->access == SPY_ACCESS_PEER)
+		if (gone && pair->access == SPY_ACCESS_PEER)
 			p->pairs[i] = p->pairs[--p->n_pairs];
 		else
 			i++;
@@ -80,7 +80,7 @@ static void end(struct peers *p, const char *name, const struct record *record)
 static void give(struct peers *p, const struct record *record, enum spy_access access)
 {
 	const struct spy_rec_op *op = &record->raw->op;
-	struct peer_pair pair = {.process = record->process, .peer = SPY_DEVICE_NONE};
+	struct peer_pair pair = {.peer = SPY_DEVICE_NONE};
 
 	if (op->head.event != SPY_EV_OP || !(op->object & SPY_ACCESS_GIVEN)) {
 		pair.device = SPY_DEVICE_NONE;
@@ -97,8 +97,7 @@ static void give(struct peers *p, const struct record *record, enum spy_access a
 static void enable(struct peers *p, const struct record *record, bool enable)
 {
 	const union spy_any *raw = record->raw;
-	struct peer_pair *known, pair = {.process = record->process,
-					 .device = raw->call_head.device,
+	struct peer_pair *known, pair = {.device = raw->call_head.device,
 					 .peer = SPY_DEVICE_NONE,
 					 .access = SPY_ACCESS_PEER,
 					 .context = raw->call_head.context};
@@ -121,8 +120,7 @@ static void enable(struct peers *p, const struct record *record, bool enable)
 static void share(struct peers *p, const struct record *record)
 {
 	const struct spy_rec_head *head = &record->raw->call_head;
-	struct peer_pair pair = {.process = record->process,
-				 .device = head->device,
+	struct peer_pair pair = {.device = head->device,
 				 .peer = SPY_DEVICE_NONE,
 				 .access = SPY_ACCESS_PEER,
 				 .context = head->context};
@@ -149,16 +147,15 @@ void peers_see(struct peers *p, const struct model *model, const struct record *
 		enable(p, record, function->does == FUNCTION_OPENS_PEER);
 }
 
-static bool reaches(const struct peers *p, uint32_t process, unsigned int device,
-		    unsigned int other, unsigned int access)
+static bool reaches(const struct peers *p, unsigned int device, unsigned int other,
+		    unsigned int access)
 {
 	size_t i;
 
 	for (i = 0; i < p->n_pairs; i++) {
 		const struct peer_pair *pair = &p->pairs[i];
 
-		if (pair->process == process &&
-		    (pair->device == device || pair->device == SPY_DEVICE_NONE) &&
+		if ((pair->device == device || pair->device == SPY_DEVICE_NONE) &&
 		    (pair->peer == other || pair->peer == SPY_DEVICE_NONE) &&
 		    (!access || !pair->access || pair->access == access))
 			return true;
@@ -166,8 +163,8 @@ static bool reaches(const struct peers *p, uint32_t process, unsigned int device
 	return false;
 }
 
-bool peers_reach(const struct peers *p, uint32_t process, const struct spy_rec_copy *copy)
+bool peers_reach(const struct peers *p, const struct spy_rec_copy *copy)
 {
-	return reaches(p, process, copy->dst_device, copy->src_device, copy->src_access) ||
-	       reaches(p, process, copy->src_device, copy->dst_device, copy->dst_access);
+	return reaches(p, copy->dst_device, copy->src_device, copy->src_access) ||
+	       reaches(p, copy->src_device, copy->dst_device, copy->dst_access);
 }

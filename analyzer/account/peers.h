@@ -1,5 +1,5 @@
 /*
- * analyzer/account/peers.h: which GPUs a process has given access to the memory of others, so far.
+ * analyzer/account/peers.h: which GPUs one process has given access to the memory of others, so far.
  */
 #ifndef CUDASPY_PEERS_H
 #define CUDASPY_PEERS_H
@@ -7,7 +7,6 @@
 #include "model/model.h"
 
 struct peer_pair {
-	uint32_t process;
 	uint8_t device; /* reaches memory of ... */
 	/* SPY_DEVICE_NONE: some, a recording does not say which; of device the same */
 	uint8_t peer;
@@ -26,6 +25,6 @@ void peers_release(struct peers *p);
 void peers_see(struct peers *p, const struct model *model, const struct record *record);
 
 /* Of a copy from GPU to GPU: may one of the two reach the other's end? */
-bool peers_reach(const struct peers *p, uint32_t process, const struct spy_rec_copy *copy);
+bool peers_reach(const struct peers *p, const struct spy_rec_copy *copy);
 
 #endif

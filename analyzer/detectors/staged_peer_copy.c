@@ -45,7 +45,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 	inside_ns = min_u64(inside_ns, DETECTOR_HAND_OVER_NS + copy->bytes / SLOW_BYTES_PER_NS);
 	v->cost_ns = v->gain_high_ns =
 		inside_ns > DETECTOR_HAND_OVER_NS ? inside_ns - DETECTOR_HAND_OVER_NS : 0;
-	return !peers_reach(&o->accounts->peers[o->record->process], o->record->process, copy);
+	return !peers_reach(&o->accounts->peers[o->record->process], copy);
 }
 
 /* Where peer access is no cure: of what memory that is so, and what is. */
