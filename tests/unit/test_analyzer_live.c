@@ -515,6 +515,11 @@ static void story_step(char step)
 		story_ns += 2000;
 		story_call(SPY_EV_OP, SPY_FN_cudaStreamWaitEvent, 1, 99);
 		break;
+	case 'x': /* work of which nothing is recorded */
+	case 'y':
+	case 'z':
+		submit(SPY_NCCL_ALL_REDUCE, (uint64_t)(step - 'x') + 7, now - story_ns, false);
+		break;
 	case 'w':
 		story_window(SPY_WINDOW_COUNTING, story_ns);
 		story_window(SPY_WINDOW_RECORDING, story_ns + 1000);
@@ -582,6 +587,7 @@ static const struct story_case {
 	{{"7", "w6+", "7"}, "rank 1 has not entered ncclAllReduce #7", "not known", VERDICT_COLLECTIVE},
 	/* all have ended */
 	{{"7+8", "78+9", "7+8+9"}, "rank 0 is still in ncclAllReduce #8", "#7", VERDICT_COLLECTIVE},
+	{{"x+y", "xy+z", "x+y+z"}, "rank 0 has not entered ncclAllReduce #9", "#7", VERDICT_COLLECTIVE},
 	{{"7+", "K7+", "7+"}, "in cudaStreamSynchronize for", "nccl", VERDICT_GPU},
 };
 /* clang-format on */

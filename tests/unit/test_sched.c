@@ -299,9 +299,8 @@ static void test_no_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_limits), TEST(test_account), TEST(test_process), TEST(test_before),
-		TEST(test_look_later), TEST(test_account), TEST(test_process), TEST(test_before),
-		TEST(test_seldom), TEST(test_no_file), TEST(test_no_room),
+		TEST(test_limits),     TEST(test_account), TEST(test_process), TEST(test_before),
+		TEST(test_look_later), TEST(test_seldom),  TEST(test_no_file), TEST(test_no_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
