@@ -163,7 +163,8 @@ static void test_copies(void **state)
 	copies(A, SPY_DIR_H2D, 100, 200);
 	copies(A, SPY_DIR_D2H, 199, 400);
 	expect(A, 0, 0, 0);
-	copies(B, SPY_DIR_H2D, 150, 500); /* of which A's other copy took until 400, its like one until 200 */
+	copies(B, SPY_DIR_H2D, 150,
+	       500); /* of which A's other copy took until 400, its like one until 200 */
 	expect(B, 1, 350, 200);
 	copies(C, SPY_DIR_H2D, 450, 700); /* behind its like */
 	expect(C, 0, 0, 0);
@@ -176,10 +177,8 @@ static void test_copies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_two),
-		TEST(test_what_is_done),
-		TEST(test_beside),
-		TEST(test_part_of_a_turn),
+		TEST(test_two),    TEST(test_what_is_done),
+		TEST(test_beside), TEST(test_part_of_a_turn),
 		TEST(test_copies),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
