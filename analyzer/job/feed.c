@@ -357,8 +357,7 @@ static void take(struct feed *f)
 }
 
 void job_feed(struct job *job,
-	      void (*see)(void *data, const struct rank_instance *instance,
-			  const struct rank_op *last),
+	      void (*see)(void *data, struct rank_instance *instance, const struct rank_op *last),
 	      void *data)
 {
 	struct feed *f = xcalloc(1, sizeof(*f));

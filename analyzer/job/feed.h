@@ -9,8 +9,7 @@
 
 /* Evaluates all rows, in about the order of time; shows each operation, and fills in what the ranks' sums say. */
 void job_feed(struct job *job,
-	      void (*see)(void *data, const struct rank_instance *instance,
-			  const struct rank_op *last),
+	      void (*see)(void *data, struct rank_instance *instance, const struct rank_op *last),
 	      void *data);
 
 /* The index of the cause that a part is of. */

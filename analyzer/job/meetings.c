@@ -13,7 +13,7 @@
 
 struct meeting {
 	struct job *job;
-	const struct rank_instance *instance;
+	struct rank_instance *instance;
 	size_t n, n_aligned;
 	int64_t first_ns, middle_ns, last_ns; /* arrivals */
 	const struct rank_op *last;
@@ -325,7 +325,7 @@ struct seeing {
 	uint64_t *values;
 };
 
-static void see(void *data, const struct rank_instance *instance, const struct rank_op *last)
+static void see(void *data, struct rank_instance *instance, const struct rank_op *last)
 {
 	struct seeing *s = data;
 	struct meeting m = {.job = s->job, .instance = instance, .values = s->values};

@@ -318,7 +318,7 @@ static void add_to_places(struct ranks *ranks, const struct rank_instance *insta
 	add_share(&site->last, &site->n_last, e);
 }
 
-static void add_to_last(struct ranks *ranks, const struct rank_instance *instance,
+static void add_to_last(struct ranks *ranks, struct rank_instance *instance,
 			const struct evaluated *e, struct rank_step_part *step)
 {
 	struct rank *rank = e->last->member->rank;

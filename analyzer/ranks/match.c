@@ -69,6 +69,7 @@ static void instance_free(struct ranks *ranks, struct rank_instance *instance)
 	comm->n_ready -= instance->ready;
 	HASH_DEL(comm->instances, instance);
 	free(instance->came);
+	free(instance->spread);
 	free(instance);
 }
 

@@ -211,7 +211,7 @@ struct ranks {
 	bool from_digests;
 	double part;
 	/* Is shown each operation that was evaluated; last: its last one, NULL: nobody. NULL: none. */
-	void (*on_evaluated)(void *data, const struct rank_instance *instance,
+	void (*on_evaluated)(void *data, struct rank_instance *instance,
 			     const struct rank_op *last);
 	void *data;
 	bool any; /* there are operations of NCCL's, in any trace */

@@ -38,17 +38,30 @@ struct others {
 	size_t n;
 };
 
-/* Some of many: evenly spread. */
-static void choose_others(const struct rank_instance *instance, const struct rank_op *last,
-			  struct others *others)
+/* Some of many, evenly spread, and one more than are wanted. Once for all that come late: there may be very many. */
+static void choose_spread(struct rank_instance *instance)
 {
 	size_t every = instance->n_ops / OTHERS_MOST + 1, i = 0;
 	const struct rank_op *op;
 
+	if (instance->spread)
+		return;
+	instance->spread = xcalloc(OTHERS_MOST + 1, sizeof(struct rank_op *));
+	for (op = instance->ops; op && instance->n_spread <= OTHERS_MOST; op = op->next)
+		if (!op->first && i++ % every == 0)
+			instance->spread[instance->n_spread++] = op;
+}
+
+static void choose_others(struct rank_instance *instance, const struct rank_op *last,
+			  struct others *others)
+{
+	uint32_t i;
+
+	choose_spread(instance);
 	others->n = 0;
-	for (op = instance->ops; op && others->n < OTHERS_MOST; op = op->next)
-		if (op != last && !op->first && i++ % every == 0)
-			others->all[others->n++] = op;
+	for (i = 0; i < instance->n_spread && others->n < OTHERS_MOST; i++)
+		if (instance->spread[i] != last)
+			others->all[others->n++] = instance->spread[i];
 }
 
 static uint64_t median_time(const struct others *others, uint32_t number, bool roughly)
@@ -297,7 +310,7 @@ static void add_parts(struct rank_reasons *reasons, const struct ranks *ranks,
 	}
 }
 
-void rank_reasons_find(const struct ranks *ranks, const struct rank_instance *instance,
+void rank_reasons_find(const struct ranks *ranks, struct rank_instance *instance,
 		       const struct rank_op *op, uint64_t late_ns, struct rank_reasons *reasons)
 {
 	struct idle_part bare = {.cause = gpu_was_late(op) ? IDLE_GPU_WORK : IDLE_UNEXPLAINED,
@@ -319,7 +332,7 @@ void rank_reasons_find(const struct ranks *ranks, const struct rank_instance *in
 	reasons->same_work = others.n && op->gpu_operations == median_work(&others);
 }
 
-void rank_reasons_charge(struct ranks *ranks, const struct rank_instance *instance,
+void rank_reasons_charge(struct ranks *ranks, struct rank_instance *instance,
 			 const struct rank_op *last, uint64_t late_ns, struct idle_part *largest,
 			 uint64_t *largest_ns)
 {

@@ -234,6 +234,9 @@ struct rank_instance {
 	struct rank_op *ops;
 	uint64_t *came; /* members of whom there is one: a bit for each index; owned */
 	uint32_t n_came; /* words of it */
+	/* Some of many operations, which others are compared with; NULL: not chosen yet; owned: reasons.c. */
+	const struct rank_op **spread;
+	uint32_t n_spread;
 	uint32_t n_ops, n_done; /* done: they ran, or nobody will say when */
 	bool ready;
 	uint8_t func;
@@ -403,11 +406,11 @@ struct rank_reasons {
 	uint64_t rounding_ns;
 	bool same_work; /* as many operations of the GPU had been submitted as the others' */
 };
-void rank_reasons_find(const struct ranks *ranks, const struct rank_instance *instance,
+void rank_reasons_find(const struct ranks *ranks, struct rank_instance *instance,
 		       const struct rank_op *op, uint64_t late_ns, struct rank_reasons *reasons);
 
 /* The instance's last operation was late by so much: says why, to the sums of its rank. Shows the largest part. */
-void rank_reasons_charge(struct ranks *ranks, const struct rank_instance *instance,
+void rank_reasons_charge(struct ranks *ranks, struct rank_instance *instance,
 			 const struct rank_op *last, uint64_t late_ns, struct idle_part *largest,
 			 uint64_t *largest_ns);
 
