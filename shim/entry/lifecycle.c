@@ -339,7 +339,7 @@ static void give_room_back(void)
 {
 	if (spy_self->page)
 		spy_stream_give_back(spy_self);
-	if (!spy_lock(&spy_session->lock))
+	if (!spy_try_lock(&spy_session->lock)) /* nor is it worth a wait */
 		return;
 	spy_stream_give_back(&spy_threads[0]);
 	spy_unlock(&spy_session->lock);
