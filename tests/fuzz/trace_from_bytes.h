@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include "../unit/trace_writer.h"
+#include "cudaspy/function_numbers.h"
 
 #define TB_PROCESSES 4
 #define TB_SLOTS 6 /* of a process; 0 is the session's */
