@@ -27,7 +27,7 @@ void spy_gap_look(struct spy_thread *thread, uint64_t start)
 	uint64_t calls = thread->page->calls;
 	uint32_t between = (uint32_t)(calls - gaps->calls_at);
 
-	SPY_EACH(look, thread, start);
+	SPY_EACH(look, thread, start, true);
 	/* It made no call while recording was dormant: that time is no gap. */
 	if (spy_thread_missed_a_change(thread) && spy_window_is_open()) {
 		spy_thread_renew(thread);

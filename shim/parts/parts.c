@@ -339,9 +339,10 @@ static bool is_anything_due(uint64_t now)
 
 /* Where nothing is to be done, which is nearly always, the own stack and its signal mask are not needed: the mask is
  * changed under a lock that all threads of the process share. */
-void spy_parts_look(struct spy_thread *thread, uint64_t now)
+void spy_parts_look(struct spy_thread *thread, uint64_t now, bool between)
 {
-	if (!thread->depth && spy_session_active() && is_anything_due(now))
+	(void)thread;
+	if (between && spy_session_active() && is_anything_due(now))
 		spy_own_stack_run(look_on_own_stack, &now);
 }
 

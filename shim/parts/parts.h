@@ -26,7 +26,7 @@ void spy_parts_end(void);
 void spy_parts_count_stranded(void);
 
 /* Does what is due: ends the part if it is large or old enough, deletes old ones. now: cycles. Only outside of calls. */
-void spy_parts_look(struct spy_thread *thread, uint64_t now);
+void spy_parts_look(struct spy_thread *thread, uint64_t now, bool between);
 
 /* May something be due at a time? */
 bool spy_parts_have_time(void);

@@ -44,7 +44,7 @@ static bool find_room(struct spy_thread *thread)
 	if (first || (spy_options_keeps_packets() && thread->file.seq != before))
 		tell_whose(thread);
 	SPY_EACH(packet, thread);
-	SPY_EACH(look, thread, begun);
+	SPY_EACH(look, thread, begun, !thread->depth);
 	spy_tear_watch();
 	spy_tear_mend(thread);
 	if (atomic_load(&spy_session->damaged))
@@ -220,7 +220,7 @@ bool spy_thread_look(struct spy_thread *thread)
 		now = spy_clock();
 		thread->until_look = thread->look_step = next_step(thread, now);
 		thread->looked_at = now;
-		SPY_EACH(look, thread, now);
+		SPY_EACH(look, thread, now, true);
 	} else {
 		thread->until_look = thread->look_step = STEP_MOST;
 	}

@@ -78,9 +78,9 @@ struct spy_subsystem {
 	/* A packet is full, or there was none: the next one is there. Calls may be in progress. */
 	void (*packet)(struct spy_thread *thread);
 
-	/* A while has passed: does what is due at `now` (cycles). At a call's begin, on the stack of the caller. What needs the
-	 * thread between calls, or awake, asks that. */
-	void (*look)(struct spy_thread *thread, uint64_t now);
+	/* A while has passed: does what is due at `now` (cycles). At a call's begin, or where a packet is full, on the stack of the
+	 * caller. between: no call of the thread is in progress, but for one that begins. What needs the thread awake asks that. */
+	void (*look)(struct spy_thread *thread, uint64_t now, bool between);
 
 	/* May something become due by itself? Where nobody says so, a dormant thread does not read the clock. */
 	bool (*has_time)(void);

@@ -375,11 +375,11 @@ static void tell_control(const struct spy_thread *thread, uint64_t calls, uint64
 		spy_control_count(cost->phase.window, cost->phase.kind, calls, cycles - delay);
 }
 
-void spy_cost_notice(struct spy_thread *thread, uint64_t now)
+void spy_cost_notice(struct spy_thread *thread, uint64_t now, bool between)
 {
 	struct spy_rec_cost *record = (struct spy_rec_cost *)thread->head;
 
-	if (now < thread->cost.phase.end || thread->asleep || thread->depth)
+	if (now < thread->cost.phase.end || thread->asleep || !between)
 		return;
 	if (is_worth_a_record(thread, now)) {
 		end_phase(thread);

@@ -57,7 +57,7 @@ void spy_cost_look(uint64_t now);
 
 /* The thread's phase is over, at the begin of a call of its own: writes it down, and begins the one of `now`. Where
  * there is no room for a record, the time is not used. Behind spy_window_look. Owner only, at work. */
-void spy_cost_notice(struct spy_thread *thread, uint64_t now);
+void spy_cost_notice(struct spy_thread *thread, uint64_t now, bool between);
 
 /* The same as the thread goes to sleep, since `now`: for a cost window in which calls are counted (else recording is dormant); and as
  * it wakes. On the recorder's own stack, without a call in progress. */

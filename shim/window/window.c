@@ -312,9 +312,10 @@ static void look_on_own_stack(void *data)
 }
 
 /* Where nothing is due, which is nearly always, the own stack and its signal mask are not needed. */
-void spy_window_look(struct spy_thread *thread, uint64_t now)
+void spy_window_look(struct spy_thread *thread, uint64_t now, bool between)
 {
 	(void)thread;
+	(void)between;
 	if (now < atomic_load(&due) && (!spy_recorded.opened || now < spy_cost_due()) &&
 	    !spy_window_is_asked())
 		return;

@@ -30,6 +30,6 @@ void spy_window_close(const char *why, bool (*holds)(void));
 bool spy_window_has_time(void);
 
 /* Does what is due at `now` (cycles), and what somebody outside has asked for. Slow. */
-void spy_window_look(struct spy_thread *thread, uint64_t now);
+void spy_window_look(struct spy_thread *thread, uint64_t now, bool between);
 
 #endif

@@ -105,10 +105,11 @@ uint64_t spy_window_opened_at(void)
 
 static int asked;
 
-static void look(struct spy_thread *thread, uint64_t at)
+static void look(struct spy_thread *thread, uint64_t at, bool between)
 {
 	assert_ptr_equal(thread, self);
 	assert_int_equal(at, now);
+	assert_true(between);
 	asked++;
 }
 
