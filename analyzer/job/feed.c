@@ -154,7 +154,8 @@ static void tell_row(struct feed *f, const struct meeting_row *row, bool aside)
 	uint64_t begin_ns = row->host_ns, took_ns = row->end_ns - row->begin_ns;
 	struct rank_submitted_news submitted = {
 		.head = {RANK_NEWS_SUBMITTED, process},
-		.raw = {.func = row->function,
+		/* of a later version: any other one */
+		.raw = {.func = row->function < SPY_NCCL_FUNCS ? row->function : SPY_NCCL_OTHER,
 			.flags = SPY_COLLECTIVE_RUN_FOLLOWS,
 			.comm = row->comm_number,
 			.seq = row->key, /* of one operation only, whatever it is */
