@@ -79,11 +79,6 @@ void spy_control_begin(uint32_t ppm)
 		spy_session->board->overhead_ppm = ppm;
 }
 
-bool spy_control_is_on(void)
-{
-	return wanted;
-}
-
 void spy_control_count(uint64_t window, enum spy_cost_kind kind, uint64_t calls, uint64_t cycles)
 {
 	struct tally *tally = &tallies[window / 4 % BLOCKS];

@@ -6,14 +6,12 @@
 #ifndef CUDASPY_SHIM_CONTROL_H
 #define CUDASPY_SHIM_CONTROL_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include "cudaspy/cost_plan.h"
 #include "cudaspy/trace_format.h"
 
 /* When a session begins: so many millionths. 0: no control. */
 void spy_control_begin(uint32_t ppm);
-bool spy_control_is_on(void);
 
 /* A thread made so many calls in what it had of a cost window. Any thread. */
 void spy_control_count(uint64_t window, enum spy_cost_kind kind, uint64_t calls, uint64_t cycles);

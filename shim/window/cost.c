@@ -49,11 +49,6 @@ static _Atomic uint64_t decided;
 static uint64_t accounted; /* cycles: what was done until then the control knows */
 static _Atomic uint64_t current_begin, current_end = UINT64_MAX;
 
-bool spy_cost_is_on(void)
-{
-	return mode != OFF;
-}
-
 /* ---- the plan -------------------------------------------------------------------------------- */
 
 static double cycles_per_ns(void)

@@ -39,9 +39,6 @@ struct spy_cost_counts {
 	uint32_t calls[SPY_FN_MOST];
 };
 
-/* Is anything to be measured, now or later? */
-bool spy_cost_is_on(void);
-
 /* When the library is loaded, and in a forked child; and when a session begins. */
 void spy_cost_reset(void);
 void spy_cost_begin(void);
