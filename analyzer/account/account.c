@@ -365,9 +365,9 @@ static void book_call(struct thread_account *c, const struct completed_call *f)
 /* Pinned or managed: memory that every GPU of the process has to know of. */
 static bool about_host_memory(const struct record *record)
 {
-	return record->raw->other.event == SPY_EV_MEMORY &&
-	       (record->raw->memory.kind == SPY_MEM_PINNED ||
-		record->raw->memory.kind == SPY_MEM_MANAGED);
+	const struct spy_rec_memory *memory = record_memory(record);
+
+	return memory && (memory->kind == SPY_MEM_PINNED || memory->kind == SPY_MEM_MANAGED);
 }
 
 static void share_ioctls(struct accounting *a, const struct thread_account *c,
@@ -493,7 +493,7 @@ static inline void recent_op_add(struct accounting *a, struct thread_account *c,
 {
 	bool submitted = work_see(&a->work, &c->stream, record, signature);
 
-	recent_ops_see(&c->recent_ops, record->raw, signature,
+	recent_ops_see(&c->recent_ops, record, signature,
 		       &(struct recent_op){.begin_ns = f->begin_ns,
 					   .end_ns = f->end_ns,
 					   .own_ns = completed_ns(f, BUCKET_OWN),
@@ -503,14 +503,14 @@ static inline void recent_op_add(struct accounting *a, struct thread_account *c,
 
 /* The first of its signature. Which ones of those that took no longer than their own work do
  * detectors ask for? */
-static void meet(const struct observer *observer, const union spy_any *raw,
+static void meet(const struct observer *observer, const struct record *record,
 		 struct call_signature *signature)
 {
 	uint32_t asked = observer ? observer->always : 0;
 
 	if (observer && signature->copy) {
-		asked |= copy_is_pageable(&raw->copy) ? observer->pageable : 0;
-		asked |= copy_is_between_gpus(&raw->copy) ? observer->peer : 0;
+		asked |= copy_is_pageable(record_copy(record)) ? observer->pageable : 0;
+		asked |= copy_is_between_gpus(record_copy(record)) ? observer->peer : 0;
 		signature->asked_in_run = observer->in_run >> signature->contract & 1;
 	}
 	signature->asked = asked >> signature->contract & 1;
@@ -524,17 +524,17 @@ static bool is_cold(struct accounting *a, const struct record *record,
 		return false;
 	if (!signature->failed && expect_cold(a->expect, record))
 		return true;
-	signature->class = expect_class(a->expect, record->raw, record->fn, false);
+	signature->class = expect_class(a->expect, record, record->fn, false);
 	signature->own_most_ns = divide_own_limit(signature->class);
 	signature->expected_ns = expected_of(signature->class);
 	return false;
 }
 
-static inline bool is_asked_for(const struct thread_account *c, const union spy_any *raw,
+static inline bool is_asked_for(const struct thread_account *c, const struct record *record,
 				const struct call_signature *signature)
 {
 	return signature->asked ||
-	       (signature->asked_in_run && recent_ops_in_run(&c->recent_ops.run, raw));
+	       (signature->asked_in_run && recent_ops_in_run(&c->recent_ops.run, record));
 }
 
 /* A call of contract INIT. */
@@ -542,7 +542,7 @@ static void see_context(struct accounting *a, const struct record *record)
 {
 	struct contexts *contexts = &a->contexts[record->process];
 
-	if (record->duration_ns < ACCOUNT_LONG_NS || call_failed(&record->raw->call_head))
+	if (record->duration_ns < ACCOUNT_LONG_NS || record_failed(record))
 		return;
 	if (a->model->set->functions.all[record->fn].does == FUNCTION_ENDS_CONTEXT)
 		contexts->ended++;
@@ -563,12 +563,11 @@ static __attribute__((noinline)) void account_slow(struct accounting *a, struct 
 						   struct call_signature *signature,
 						   struct completed_call *f)
 {
-	const union spy_any *raw = record->raw;
 	const struct gpu_waits *waits = signature->waits;
 	struct call_class *class;
 	bool cold = is_cold(a, record, signature);
 
-	class = cold ? expect_class(a->expect, raw, record->fn, true) : signature->class;
+	class = cold ? expect_class(a->expect, record, record->fn, true) : signature->class;
 	c->rested = is_rested(c, f);
 	f->expected_ns = expected_of(class);
 	if (c->rested && class->rested_ns && record->duration_ns > class->expected_ns)
@@ -576,13 +575,13 @@ static __attribute__((noinline)) void account_slow(struct accounting *a, struct 
 	if (!signature->failed)
 		expect_count(class, record->duration_ns);
 	if (unlikely(!signature->first_seen))
-		meet(a->observer, raw, signature);
+		meet(a->observer, record, signature);
 	if (c->n_waits || c->sched_window_ns || cold ||
 	    record->duration_ns > divide_own_limit(class))
 		divide_slow(a, c, record, class, waits, cold, f);
 	if (a->observer && !c->left_out &&
 	    (f->divided || signature->failed || c->n_open || c->starts_up ||
-	     is_asked_for(c, raw, signature)))
+	     is_asked_for(c, record, signature)))
 		f->site = observe(a, c, record, class, waits, cold, f);
 	if (signature->contract == SPY_CONTRACT_INIT)
 		see_context(a, record);
@@ -607,17 +606,17 @@ static inline bool is_plain(const struct thread_account *c, const struct record 
 	return likely(signature->plain) && likely(record->duration_ns <= signature->own_most_ns) &&
 	       likely(!(c->n_waits | c->sched_window_ns | c->n_open | c->n_deferred |
 			c->starts_up)) &&
-	       !(signature->asked_in_run && recent_ops_in_run(&c->recent_ops.run, record->raw));
+	       !(signature->asked_in_run && recent_ops_in_run(&c->recent_ops.run, record));
 }
 
 void account_call(struct accounting *a, const struct record *record)
 {
 	struct thread_account *c = thread_account_get(a, record->thread);
-	struct call_signature *signature = signature_find(
-		&a->signatures[record->process], a->expect, record->stream->trace, record->raw);
+	struct call_signature *signature = signature_find(&a->signatures[record->process],
+							  a->expect, record->stream->trace, record);
 	struct completed_call *f = completed_call_next(c);
 
-	account_set_device(a, c, record->raw->call_head.device);
+	account_set_device(a, c, record->device);
 	f->device = c->device;
 	account_remember(f, record->fn, record, record->duration_ns, record->thread);
 	count_cpu_pressure(c, f);

@@ -258,15 +258,15 @@ void account_other(struct accounting *a, const struct record *record); /* accoun
 /* Sees each record after the model. */
 static inline void account_see(struct accounting *a, const struct record *record)
 {
-	if (record_is_call(record->raw)) {
-		if (!record->raw->call_head.depth)
+	if (record_is_call(record)) {
+		if (!record->depth)
 			account_call(a, record);
 		else if (unlikely(record->duration_ns >= ACCOUNT_LONG_NS))
 			account_nested(a, record);
 		if (unlikely(a->unattributed[record->process].n) &&
 		    record->ns >= a->unattributed[record->process].due_ns)
 			unattributed_resolve(a, record->process, record->ns);
-	} else if (record->raw->other.event >= SPY_EV_WAIT) {
+	} else if (record->event >= SPY_EV_WAIT) {
 		account_other(a, record);
 	}
 }
@@ -378,9 +378,9 @@ static inline void account_remember(struct completed_call *f, uint32_t fn,
 	f->divided = f->awaits = false;
 	f->end_ns = record->ns;
 	f->begin_ns = record->ns - min_u64(duration_ns, record->ns);
-	f->return_address = record_return_address(record->raw);
-	f->stream = record_stream(record->raw);
-	f->stack = model_stack(thread, record->raw);
+	f->return_address = record_return_address(record);
+	f->stream = record_stream(record);
+	f->stack = model_stack_of(thread, record);
 	f->site = NULL;
 }
 

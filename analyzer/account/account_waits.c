@@ -29,31 +29,30 @@ static struct lock *lock_of(struct accounting *a, const struct record *record, u
 }
 
 static void book_lock(struct accounting *a, const struct thread_account *c,
-		      const struct record *record, struct wait *w)
+		      const struct record *record, const struct wait_record *wait, struct wait *w)
 {
-	const struct spy_rec_wait *raw = &record->raw->wait;
 	struct trace *trace = record->stream->trace;
-	uint32_t fn = trace_function(a->model->set, trace, raw->outer_fn);
+	uint32_t fn = trace_function(a->model->set, trace, wait->outer_fn);
 
-	w->lock = lock_of(a, record, raw->object);
+	w->lock = lock_of(a, record, wait->object);
 	if (!w->lock->waits) {
-		w->lock->kind = raw->kind;
+		w->lock->kind = wait->kind;
 		w->lock->first_fn = fn;
-		w->lock->first_inner_fn = trace_function(a->model->set, trace, raw->fn);
+		w->lock->first_inner_fn = trace_function(a->model->set, trace, wait->fn);
 		w->lock->first_ns = record->ns;
 	}
-	holders_find(a, record, w);
+	holders_find(a, record, wait, w);
 	if (!c->left_out)
 		count_wait(w->lock, w, record->thread);
 	/* "Several locks" is a lock without a holder. */
-	if (raw->object && !(raw->flags & SPY_WAIT_FAILED))
+	if (wait->object && !(wait->flags & SPY_WAIT_FAILED))
 		lock_add(w->lock, &(struct lock_event){.ns = record->ns,
 						       .thread = record->thread,
 						       .fn = fn,
-						       .device = (uint8_t)raw->device,
-						       .open = raw->kind == SPY_WAIT_MUTEX ||
-							       raw->flags & SPY_WAIT_UNFOLLOWED,
-						       .shared = raw->kind == SPY_WAIT_READ});
+						       .device = wait->device,
+						       .open = wait->kind == SPY_WAIT_MUTEX ||
+							       wait->flags & SPY_WAIT_UNFOLLOWED,
+						       .shared = wait->kind == SPY_WAIT_READ});
 }
 
 static void book_ioctl(struct accounting *a, uint64_t request, uint32_t count, uint64_t ns)
@@ -75,16 +74,13 @@ static void book_ioctl(struct accounting *a, uint64_t request, uint32_t count, u
 	a->ioctls[i].ns += ns;
 }
 
-static void meet_ioctl(struct accounting *a, struct thread_account *c, const struct record *record,
+static void meet_ioctl(struct accounting *a, struct thread_account *c, uint32_t outer_fn,
 		       const struct wait *w)
 {
 	if (c->left_out)
 		return;
 	book_ioctl(a, w->request, w->count, w->ns);
-	kernel_overlap_meet(
-		&a->kernel_overlap, c,
-		trace_function(a->model->set, record->stream->trace, record->raw->wait.outer_fn),
-		w);
+	kernel_overlap_meet(&a->kernel_overlap, c, outer_fn, w);
 }
 
 static void add_wait(struct thread_account *c, const struct wait *w)
@@ -95,16 +91,14 @@ static void add_wait(struct thread_account *c, const struct wait *w)
 
 static void see_wait(struct accounting *a, struct thread_account *c, const struct record *record)
 {
-	const struct spy_rec_wait *raw = &record->raw->wait;
-	const struct timeline *timeline = &record->stream->trace->timeline;
-	uint64_t span = timeline_span_ns(timeline, raw->span);
-	struct wait w = {.kind = raw->kind,
-			 .begin_ns = record->ns - min_u64(span, record->ns),
+	const struct wait_record wait = decode_wait(record);
+	struct wait w = {.kind = wait.kind,
+			 .begin_ns = wait.begin_ns,
 			 .end_ns = record->ns,
-			 .ns = timeline_span_ns(timeline, raw->duration),
-			 .request = raw->object,
+			 .ns = wait.ns,
+			 .request = wait.object,
 			 .left_out = c->left_out,
-			 .count = raw->count};
+			 .count = wait.count};
 
 	/* A thread waits for one thing at a time: whatever a record claims, it began after the
 	 * last, and after the call before. */
@@ -115,13 +109,14 @@ static void see_wait(struct accounting *a, struct thread_account *c, const struc
 	w.ns = min_u64(w.ns, w.end_ns - w.begin_ns);
 	c->waited_until_ns = w.end_ns;
 	a->probed[record->process] = true; /* whatever its metadata says */
-	account_set_device(a, c, (uint8_t)raw->device);
-	if (spy_wait_is_lock(raw->kind)) {
+	account_set_device(a, c, wait.device);
+	if (spy_wait_is_lock(wait.kind)) {
 		/* When each of several in one record was is unknown: as if they had come last. */
 		w.begin_ns = w.end_ns - w.ns;
-		book_lock(a, c, record, &w);
-	} else if (raw->kind == SPY_WAIT_IOCTL) {
-		meet_ioctl(a, c, record, &w);
+		book_lock(a, c, record, &wait, &w);
+	} else if (wait.kind == SPY_WAIT_IOCTL) {
+		meet_ioctl(a, c,
+			   trace_function(a->model->set, record->stream->trace, wait.outer_fn), &w);
 	}
 	if (c->n_waits >= WAITS_MOST) {
 		holders_settle(&w);
@@ -135,18 +130,17 @@ static void see_wait(struct accounting *a, struct thread_account *c, const struc
 #define WAKING_LEAST_NS 200
 
 /* A thread that releases a lock wakes a waiter. The lock costs that time; no thread is to blame. */
-static void see_waking(struct thread_account *c, struct lock *lock, const struct record *record)
+static void see_waking(struct thread_account *c, struct lock *lock, const struct record *record,
+		       const struct lock_record *held)
 {
-	const struct spy_rec_held *raw = &record->raw->held;
-	uint64_t ns = timeline_span_ns(&record->stream->trace->timeline,
-				       (uint64_t)raw->span * SPY_SPAN_UNIT);
+	uint64_t ns = held->waking_ns;
 
 	if (ns < WAKING_LEAST_NS || record->ns < c->waited_until_ns || c->n_waits >= WAITS_MOST)
 		return;
 	c->waited_until_ns = record->ns + ns;
 	if (!c->left_out)
 		lock->waking_ns += ns;
-	add_wait(c, &(struct wait){.kind = raw->kind,
+	add_wait(c, &(struct wait){.kind = held->kind,
 				   .begin_ns = record->ns,
 				   .end_ns = record->ns + ns,
 				   .ns = ns,
@@ -157,52 +151,65 @@ static void see_waking(struct thread_account *c, struct lock *lock, const struct
 
 static void see_move(struct accounting *a, struct thread_account *c, const struct record *record)
 {
-	const struct spy_rec_taken *raw = &record->raw->taken;
+	const struct lock_record taken = decode_lock(record);
 
-	lock_add(lock_of(a, record, raw->object),
+	lock_add(lock_of(a, record, taken.object),
 		 &(struct lock_event){
 			 .ns = record->ns,
 			 .thread = record->thread,
-			 .fn = trace_function(a->model->set, record->stream->trace, raw->outer_fn),
+			 .fn = trace_function(a->model->set, record->stream->trace, taken.outer_fn),
 			 .device = c->device,
-			 .released = raw->event == SPY_EV_RELEASED,
-			 .open = raw->event == SPY_EV_TAKEN,
-			 .shared = raw->kind == SPY_WAIT_READ});
+			 .released = record->event == SPY_EV_RELEASED,
+			 .open = record->event == SPY_EV_TAKEN,
+			 .shared = taken.shared});
 }
 
 static void see_held(struct accounting *a, struct thread_account *c, const struct record *record)
 {
-	const struct spy_rec_held *raw = &record->raw->held;
-	struct lock *lock = lock_of(a, record, raw->object);
-	uint64_t held_ns = timeline_span_ns(&record->stream->trace->timeline, raw->held);
+	const struct lock_record held = decode_lock(record);
+	struct lock *lock = lock_of(a, record, held.object);
 	struct lock_event event = {
-		.ns = record->ns - min_u64(held_ns, record->ns),
+		.ns = held.since_ns,
 		.thread = record->thread,
-		.fn = trace_function(a->model->set, record->stream->trace, raw->outer_fn),
+		.fn = trace_function(a->model->set, record->stream->trace, held.outer_fn),
 		.device = c->device,
-		.shared = raw->kind == SPY_WAIT_READ};
+		.shared = held.shared};
 
-	if (raw->held)
+	if (held.acquired_at_once)
 		lock_add(lock, &event);
 	event.ns = record->ns;
 	event.released = true;
 	lock_add(lock, &event);
-	see_waking(c, lock, record);
+	see_waking(c, lock, record, &held);
 }
 
 static void see_cpu_use(struct accounting *a, const struct thread_account *c,
-			const struct record *record)
+			const struct record *record, const struct sched_record *sched)
 {
-	if (record->raw->sched.process_ran)
+	if (sched->process_ran)
 		cpu_pressure_ran(c->cpu_pressure, &a->processes[record->process].cpu_use,
-				 record->ns, record->raw->sched.process_ran);
+				 record->ns, sched->process_ran);
+}
+
+static void see_sched(struct accounting *a, struct thread_account *c, const struct record *record)
+{
+	const struct sched_record sched = decode_sched(record);
+
+	see_cpu_use(a, c, record, &sched);
+	if (record->event == SPY_EV_GAP) {
+		c->gap_told = true;
+		return;
+	}
+	c->not_running_ns = sched.not_running_ns;
+	c->running_ns = sched.running_ns;
+	c->sched_window_ns = sched.window_ns;
 }
 
 void account_other(struct accounting *a, const struct record *record)
 {
 	struct thread_account *c = thread_account_get(a, record->thread);
 
-	switch (record->raw->other.event) {
+	switch (record->event) {
 	case SPY_EV_WAIT:
 		see_wait(a, c, record);
 		break;
@@ -214,18 +221,11 @@ void account_other(struct accounting *a, const struct record *record)
 		see_held(a, c, record);
 		break;
 	case SPY_EV_SCHED:
-		c->not_running_ns = record->raw->sched.not_running_ns;
-		c->running_ns = record->raw->sched.running_ns;
-		c->sched_window_ns = timeline_span_ns(&record->stream->trace->timeline,
-						      record->raw->sched.window);
-		see_cpu_use(a, c, record);
+	case SPY_EV_GAP:
+		see_sched(a, c, record);
 		break;
 	case SPY_EV_OUTSIDE:
 		work_see_outside(&a->work, record);
-		c->gap_told = true;
-		break;
-	case SPY_EV_GAP:
-		see_cpu_use(a, c, record);
 		c->gap_told = true;
 		break;
 	default:

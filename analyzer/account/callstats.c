@@ -55,7 +55,7 @@ static void see_later(struct last_failed *last, const struct last_failed *more)
 /* That there is no GPU answers who counts them; who wants memory dies of it. */
 void callstats_failed(struct callstats *s, const struct model *model, const struct record *record)
 {
-	uint16_t result = record->raw->call_head.result;
+	uint16_t result = record->result;
 	const struct last_failed failed = {record->ns, record->fn, result};
 	const char *function = model->set->functions.all[record->fn].name;
 	bool asks = result != NO_DEVICE || strstr(function, "DeviceCount");

@@ -113,8 +113,8 @@ void callstats_count(struct callstats *s, const struct thread *thread, uint32_t 
 
 static inline bool callstats_is_work(const struct record *record)
 {
-	if (record->raw->other.event != SPY_EV_OP)
-		return record->raw->other.event > SPY_EV_OP;
+	if (record->event != SPY_EV_OP)
+		return record->event > SPY_EV_OP;
 	return record->contract == SPY_CONTRACT_LAUNCH || record->contract == SPY_CONTRACT_SUBMIT;
 }
 
@@ -139,20 +139,17 @@ static inline void callstats_add(struct calls *calls, bool failed, uint64_t dura
 
 static inline void callstats_add_call(struct callstats *s, const struct record *record)
 {
-	const union spy_any *raw = record->raw;
-
-	if (s->named_elsewhere && likely(raw->call_head.fn < record->stream->trace->n_functions))
+	if (s->named_elsewhere && likely(record->trace_fn < record->stream->trace->n_functions))
 		return;
 	s->called[record->fn] = true;
-	callstats_add(raw->call_head.depth ? &s->nested[record->fn] : &s->direct[record->fn],
-		      call_failed(&raw->call_head), record->duration_ns);
+	callstats_add(record->depth ? &s->nested[record->fn] : &s->direct[record->fn],
+		      record_failed(record), record->duration_ns);
 }
 
 /* Sees each record after the model. */
 static inline void callstats_see(struct callstats *s, const struct model *model,
 				 const struct record *record)
 {
-	const union spy_any *raw = record->raw;
 	struct calls_sum *thread, *device;
 	size_t of_device;
 
@@ -160,28 +157,30 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 	    unlikely(model->set->functions.count > s->n_functions))
 		callstats_grow(s, model);
 	thread = &s->threads[record->thread->index];
-	if (record_is_call(raw)) {
-		of_device = callstats_index(s, record->process, raw->call_head.device);
+	if (record_is_call(record)) {
+		of_device = callstats_index(s, record->process, record->device);
 		device = &s->devices[of_device];
 		callstats_add_call(s, record);
-		s->used[raw->call_head.device] = true;
-		if (!raw->call_head.depth) {
-			if (call_failed(&raw->call_head))
+		s->used[record->device] = true;
+		if (!record->depth) {
+			if (record_failed(record))
 				callstats_failed(s, model, record);
 			thread->count++;
 			thread->total_ns += record->duration_ns;
 			device->count++;
 			device->total_ns += record->duration_ns;
-			if (raw->other.event >= SPY_EV_OP &&
+			if (record->event >= SPY_EV_OP &&
 			    (s->uses[of_device].first_ns || callstats_is_work(record)))
 				callstats_use(&s->uses[of_device], record);
 		}
-		if (raw->other.event == SPY_EV_COPY && copy_took_place(&raw->copy)) {
-			thread->copied_bytes = add_capped(thread->copied_bytes, raw->copy.bytes);
-			device->copied_bytes = add_capped(device->copied_bytes, raw->copy.bytes);
+		if (record->event == SPY_EV_COPY && copy_took_place(record_copy(record))) {
+			thread->copied_bytes =
+				add_capped(thread->copied_bytes, record_bytes(record));
+			device->copied_bytes =
+				add_capped(device->copied_bytes, record_bytes(record));
 		}
-	} else if (raw->other.event == SPY_EV_COUNT) {
-		callstats_count(s, record->thread, record->fn, raw->count.count);
+	} else if (record->event == SPY_EV_COUNT) {
+		callstats_count(s, record->thread, record->fn, record_count(record)->count);
 	}
 }
 

@@ -46,8 +46,8 @@ void capture_see(struct gpu_work *w, struct gpu_stream **last, const struct reco
 	if (!stream)
 		return;
 	if (what == FUNCTION_ENDS_CAPTURE)
-		end_capture(w, stream, record->raw->call_head.result);
-	else if (!call_failed(&record->raw->call_head))
+		end_capture(w, stream, record->result);
+	else if (!record_failed(record))
 		begin_capture(w, stream);
 }
 

@@ -169,7 +169,7 @@ static uint64_t loading(struct accounting *a, const struct record *record,
 	if (!may_load(record, cold))
 		return 0;
 	if (cold)
-		warm = expect_class(a->expect, record->raw, record->fn, false);
+		warm = expect_class(a->expect, record, record->fn, false);
 	/* What such a call costs lies in the code, which is other code each time. */
 	if (record->contract == SPY_CONTRACT_LIBRARY || record->contract == SPY_CONTRACT_MODULE)
 		return own_ns;

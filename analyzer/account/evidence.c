@@ -70,7 +70,7 @@ static bool is_at_work(const struct evidence *v, const struct process *process, 
 static bool is_shared(const struct evidence *v, const struct record *record)
 {
 	const struct process *own = record->thread->process, *other;
-	const struct gpu *gpu = model_gpu(own, record->raw->call_head.device), *same;
+	const struct gpu *gpu = model_gpu(own, record->device), *same;
 	uint64_t begin_ns = record->ns - min_u64(record->duration_ns, record->ns);
 	size_t i, j;
 
@@ -111,13 +111,11 @@ static bool has_rows(const struct evidence *v, const struct call_signature *sign
 static bool knows_all(const struct evidence *v, const struct record *record,
 		      const struct call_signature *signature, uint64_t own_ns)
 {
-	const union spy_any *raw = record->raw;
-
-	if (raw->other.event == SPY_EV_COPY)
-		return own_ns <= IDLE_WAIT_MOST_NS + raw->copy.bytes * COPY_NS_PER_BYTE_MOST ||
+	if (record->event == SPY_EV_COPY)
+		return own_ns <= IDLE_WAIT_MOST_NS + record_bytes(record) * COPY_NS_PER_BYTE_MOST ||
 		       has_rows(v, signature);
 	if (signature->waits->sort == GPU_WAIT_INTENDED)
-		return own_ns <= IDLE_WAIT_MOST_NS || raw->other.event == SPY_EV_MEMORY;
+		return own_ns <= IDLE_WAIT_MOST_NS || record->event == SPY_EV_MEMORY;
 	return signature->contract != SPY_CONTRACT_FREE || v->work.submissions[record->process];
 }
 
@@ -151,17 +149,16 @@ static bool finds_nothing(struct evidence *v, struct thread_state *t, const stru
 static void add_if_clean(struct evidence *v, struct thread_state *t, const struct record *record,
 			 struct call_signature *signature)
 {
-	const union spy_any *raw = record->raw;
 	uint64_t own_ns = record->duration_ns - min_u64(t->waited_ns, record->duration_ns);
 	enum cold_kind cold = COLD_NOT;
 	struct call_class *class;
 	uint32_t value;
 
 	if (!signature->class) {
-		cold = cold_first(&v->marks[record->process], raw, signature->fn,
+		cold = cold_first(&v->marks[record->process], record, signature->fn,
 				  signature->contract, &value);
 		if (cold == COLD_NOT)
-			signature->class = expect_class(v->e, raw, signature->fn, false);
+			signature->class = expect_class(v->e, record, signature->fn, false);
 	}
 	/* What else is cold starts something up, and that is all that is known of it. */
 	if (cold != COLD_NOT && cold != COLD_KERNEL)
@@ -171,7 +168,7 @@ static void add_if_clean(struct evidence *v, struct thread_state *t, const struc
 	if (t->not_running_ns * OFF_CPU_PART > own_ns || !knows_all(v, record, signature, own_ns) ||
 	    !finds_nothing(v, t, record, signature->waits, cold == COLD_KERNEL))
 		return;
-	class = expect_class(v->e, raw, signature->fn, cold == COLD_KERNEL);
+	class = expect_class(v->e, record, signature->fn, cold == COLD_KERNEL);
 	if (!was_running(t, record->duration_ns, own_ns)) {
 		histogram_add(&class->off_cpu, own_ns);
 		return;
@@ -184,7 +181,7 @@ static void see_call(struct evidence *v, const struct record *record)
 {
 	struct thread_state *t = state_of(v, record->thread);
 	struct call_signature *signature = signature_find(&v->signatures[record->process], v->e,
-							  record->stream->trace, record->raw);
+							  record->stream->trace, record);
 
 	if (!signature->failed)
 		add_if_clean(v, t, record, signature);
@@ -195,22 +192,22 @@ static void see_call(struct evidence *v, const struct record *record)
 
 static void see_other(struct evidence *v, const struct record *record)
 {
-	const union spy_any *raw = record->raw;
-	const struct timeline *timeline = &record->stream->trace->timeline;
+	struct sched_record sched;
 	struct thread_state *t;
 
-	if (raw->other.event == SPY_EV_OUTSIDE)
+	if (record->event == SPY_EV_OUTSIDE)
 		work_see_outside(&v->work, record);
-	if (raw->other.event != SPY_EV_WAIT && raw->other.event != SPY_EV_SCHED)
+	if (record->event != SPY_EV_WAIT && record->event != SPY_EV_SCHED)
 		return;
 	t = state_of(v, record->thread);
-	if (raw->other.event == SPY_EV_WAIT) {
-		t->waited_ns += timeline_span_ns(timeline, raw->wait.duration);
+	if (record->event == SPY_EV_WAIT) {
+		t->waited_ns += decode_wait(record).ns;
 		return;
 	}
-	t->not_running_ns += raw->sched.not_running_ns;
-	t->running_ns = raw->sched.running_ns;
-	t->window_ns = timeline_span_ns(timeline, raw->sched.window);
+	sched = decode_sched(record);
+	t->not_running_ns += sched.not_running_ns;
+	t->running_ns = sched.running_ns;
+	t->window_ns = sched.window_ns;
 }
 
 /* ---- the reading ----------------------------------------------------------------------------- */
@@ -296,9 +293,9 @@ static void read_group(void *data, size_t i)
 	merge_init_streams(&merge, group->streams, group->n_streams, false);
 	while (records++ < most && merge_next(&merge, &record)) {
 		model_apply(&v.model, &record);
-		if (!record_is_call(record.raw))
+		if (!record_is_call(&record))
 			see_other(&v, &record);
-		else if (!record.raw->call_head.depth)
+		else if (!record.depth)
 			see_call(&v, &record);
 	}
 	merge_release(&merge);

@@ -7,14 +7,12 @@
 
 static struct legacy_call call_of(const struct record *record)
 {
-	const union spy_any *raw = record->raw;
-
 	return (struct legacy_call){
 		.fn = record->fn,
 		/* the same in all */
-		.return_address = raw->other.event >= SPY_EV_OP ? raw->op.caller : 0,
+		.return_address = record->event >= SPY_EV_OP ? record_return_address(record) : 0,
 		.ns = record->ns,
-		.stack = model_stack(record->thread, raw),
+		.stack = model_stack(record),
 	};
 }
 

@@ -55,12 +55,12 @@ static void remember(struct peers *p, const struct peer_pair *pair)
  */
 static void end(struct peers *p, const char *name, const struct record *record)
 {
-	const struct spy_rec_op *op = &record->raw->op;
+	const struct spy_rec_op *op = record_op(record);
 	bool whole = strstr(name, "Reset") || strstr(name, "ThreadExit");
-	uint16_t context = strstr(name, "CtxDestroy") ? op->flags : 0;
+	uint16_t context = op && strstr(name, "CtxDestroy") ? op->flags : 0;
 	size_t i = 0;
 
-	if (op->head.event != SPY_EV_OP || (whole && op->object >= SPY_DEVICE_NONE))
+	if (!op || (whole && op->object >= SPY_DEVICE_NONE))
 		return;
 	while (i < p->n_pairs) {
 		const struct peer_pair *pair = &p->pairs[i];
@@ -79,10 +79,10 @@ static void end(struct peers *p, const char *name, const struct record *record)
  * asked, nor what is taken away again. */
 static void give(struct peers *p, const struct record *record, enum spy_access access)
 {
-	const struct spy_rec_op *op = &record->raw->op;
+	const struct spy_rec_op *op = record_op(record);
 	struct peer_pair pair = {.peer = SPY_DEVICE_NONE};
 
-	if (op->head.event != SPY_EV_OP || !(op->object & SPY_ACCESS_GIVEN)) {
+	if (!op || !(op->object & SPY_ACCESS_GIVEN)) {
 		pair.device = SPY_DEVICE_NONE;
 		remember(p, &pair);
 		return;
@@ -96,15 +96,15 @@ static void give(struct peers *p, const struct record *record, enum spy_access a
 
 static void enable(struct peers *p, const struct record *record, bool enable)
 {
-	const union spy_any *raw = record->raw;
-	struct peer_pair *known, pair = {.device = raw->call_head.device,
+	const struct spy_rec_op *op = record_op(record);
+	struct peer_pair *known, pair = {.device = record->device,
 					 .peer = SPY_DEVICE_NONE,
 					 .access = SPY_ACCESS_PEER,
-					 .context = raw->call_head.context};
+					 .context = record_context(record)};
 
-	if (raw->other.event == SPY_EV_OP && raw->op.object < SPY_DEVICE_NONE) {
-		pair.peer = (uint8_t)raw->op.object;
-		pair.peer_context = raw->op.flags;
+	if (op && op->object < SPY_DEVICE_NONE) {
+		pair.peer = (uint8_t)op->object;
+		pair.peer_context = op->flags;
 	}
 	if (enable) {
 		remember(p, &pair);
@@ -119,11 +119,10 @@ static void enable(struct peers *p, const struct record *record, bool enable)
  * page, cudaIpcMemLazyEnablePeerAccess): which one is unknown. */
 static void share(struct peers *p, const struct record *record)
 {
-	const struct spy_rec_head *head = &record->raw->call_head;
-	struct peer_pair pair = {.device = head->device,
+	struct peer_pair pair = {.device = record->device,
 				 .peer = SPY_DEVICE_NONE,
 				 .access = SPY_ACCESS_PEER,
-				 .context = head->context};
+				 .context = record_context(record)};
 
 	remember(p, &pair);
 }
@@ -131,9 +130,8 @@ static void share(struct peers *p, const struct record *record)
 void peers_see(struct peers *p, const struct model *model, const struct record *record)
 {
 	const struct function *function = &model->set->functions.all[record->fn];
-	const struct spy_rec_head *head = &record->raw->call_head;
 
-	if (call_failed(head) && head->result != ALREADY_ENABLED)
+	if (record_failed(record) && record->result != ALREADY_ENABLED)
 		return;
 	if (function->does == FUNCTION_ENDS_CONTEXT)
 		end(p, function->name, record);

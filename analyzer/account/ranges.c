@@ -173,14 +173,9 @@ static void end(struct ranges *r, struct range_thread *t, size_t i, const struct
 
 /* ---- records ---------------------------------------------------------------------------------- */
 
-static struct started_key key_of(const struct record *record)
+static struct started_range *find_started(const struct ranges *r, uint32_t process, uint64_t id)
 {
-	return (struct started_key){.id = record->raw->range_value.id, .process = record->process};
-}
-
-static struct started_range *find_started(const struct ranges *r, const struct record *record)
-{
-	struct started_key key = key_of(record);
+	struct started_key key = {.id = id, .process = process};
 	struct started_range *started;
 
 	HASH_FIND(hh, r->started, &key, sizeof(key), started);
@@ -189,13 +184,13 @@ static struct started_range *find_started(const struct ranges *r, const struct r
 
 struct thread *ranges_owner(const struct ranges *r, const struct record *record, size_t *stream)
 {
+	const struct range_record range = decode_range(record);
 	const struct started_range *started;
 
 	*stream = record->stream->index;
-	if (record->raw->other.event != SPY_EV_RANGE_VALUE ||
-	    record->raw->range_value.what != SPY_RANGE_END)
+	if (!range.has_id || range.what != SPY_RANGE_END)
 		return record->thread;
-	started = find_started(r, record);
+	started = find_started(r, record->process, range.id);
 	if (!started)
 		return NULL;
 	*stream = started->stream;
@@ -207,28 +202,29 @@ static void see_start(struct ranges *r, struct range_thread *t, const struct rec
 {
 	struct started_range *started;
 
-	if (find_started(r, record) || HASH_COUNT(r->started) >= RANGES_STARTED_MOST) {
+	if (find_started(r, record->process, range->id) ||
+	    HASH_COUNT(r->started) >= RANGES_STARTED_MOST) {
 		r->lost++;
 		return;
 	}
 	if (!begin(r, t, range))
 		return;
 	started = xcalloc(1, sizeof(*started));
-	started->key = key_of(record);
+	started->key = (struct started_key){.id = range->id, .process = record->process};
 	started->thread = record->thread;
 	started->stream = record->stream->index;
 	HASH_ADD(hh, r->started, key, sizeof(started->key), started);
 	r->most_started = max_u64(r->most_started, HASH_COUNT(r->started));
 }
 
-static void see_end(struct ranges *r, struct range_thread *t, const struct record *record,
+static void see_end(struct ranges *r, struct range_thread *t, uint32_t process, uint64_t id,
 		    const struct range_seen *seen)
 {
-	struct started_range *started = find_started(r, record);
+	struct started_range *started = find_started(r, process, id);
 	size_t i;
 
 	for (i = t->n; i; i--)
-		if (t->open[i - 1].id && t->open[i - 1].id == record->raw->range_value.id)
+		if (t->open[i - 1].id && t->open[i - 1].id == id)
 			break;
 	if (i) {
 		show_end(r, t, i - 1, seen->ns, false);
@@ -266,14 +262,10 @@ static void see_pop(struct ranges *r, struct range_thread *t, uint32_t number,
 }
 
 /* It began before the thread's stream, or before the packets that are left; or it is known. */
-static void see_open(struct ranges *r, struct range_thread *t, const struct record *record,
-		     struct open_range *range)
+static void see_open(struct ranges *r, struct range_thread *t, const struct open_range *range)
 {
-	uint64_t since_ns = timeline_ns(&record->stream->trace->timeline, range->id);
 	size_t i;
 
-	range->id = 0;
-	range->since_ns = min_u64(since_ns, record->ns);
 	for (i = 0; i < t->n; i++)
 		if (!t->open[i].id && t->open[i].number == range->number &&
 		    t->open[i].since_ns == range->since_ns)
@@ -289,11 +281,10 @@ static void see_open(struct ranges *r, struct range_thread *t, const struct reco
 void ranges_see(struct ranges *r, const struct record *record, struct thread *owner,
 		const struct range_seen *seen)
 {
-	const union spy_any *raw = record->raw;
-	bool value = raw->other.event == SPY_EV_RANGE_VALUE;
+	const struct range_record told = decode_range(record);
 	struct range_thread *t;
 	struct range_seen now;
-	struct open_range range = {.since_ns = record->ns, .number = raw->range.name};
+	struct open_range range = {.since_ns = record->ns, .number = told.name, .id = told.id};
 
 	if (!owner) {
 		r->lost++;
@@ -304,10 +295,8 @@ void ranges_see(struct ranges *r, const struct record *record, struct thread *ow
 	range.at = now;
 	range.told = model_range_number(owner->process, range.number);
 	range.name = range.told ? range.told->name : r->model->range_names.unknown;
-	range.id = value ? raw->range_value.id : 0;
-	switch (raw->range.what) {
+	switch (told.what) {
 	case SPY_RANGE_PUSH:
-		range.id = 0;
 		begin(r, t, &range);
 		break;
 	case SPY_RANGE_POP:
@@ -318,8 +307,8 @@ void ranges_see(struct ranges *r, const struct record *record, struct thread *ow
 			see_start(r, t, record, &range);
 		break;
 	case SPY_RANGE_END:
-		if (value)
-			see_end(r, t, record, &now);
+		if (told.has_id)
+			see_end(r, t, record->process, told.id, &now);
 		break;
 	case SPY_RANGE_MARK:
 		sum_of(r, range.name)->marks++;
@@ -332,7 +321,8 @@ void ranges_see(struct ranges *r, const struct record *record, struct thread *ow
 					      .mark = true});
 		break;
 	case SPY_RANGE_OPEN:
-		see_open(r, t, record, &range);
+		range.since_ns = told.since_ns;
+		see_open(r, t, &range);
 		break;
 	default:
 		break;
@@ -354,8 +344,7 @@ void ranges_see_outside(struct ranges *r, const struct record *record)
 	if (!ranges_thread(r, record->thread))
 		return;
 	t = thread_of(r, record->thread);
-	t->outside_ns +=
-		timeline_span_ns(&record->stream->trace->timeline, record->raw->outside.duration);
+	t->outside_ns += decode_outside(record).ns;
 }
 
 /* NCCL 2.28 does so with ncclCommInitRankConfig and ncclCommFinalize: all that its thread does from then on would seem to

@@ -83,12 +83,6 @@ struct ranges {
 
 void ranges_init(struct ranges *r, struct model *model);
 void ranges_release(struct ranges *r);
-
-static inline bool record_is_of_range(const union spy_any *raw)
-{
-	return raw->other.event == SPY_EV_RANGE || raw->other.event == SPY_EV_RANGE_VALUE;
-}
-
 /* Whose sums a record of a range is about: the writer's, or of a range that ends, of the thread that
  * began it. stream: the index of that thread's. NULL: of no range that is known. */
 struct thread *ranges_owner(const struct ranges *r, const struct record *record, size_t *stream);

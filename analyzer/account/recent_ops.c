@@ -4,15 +4,15 @@
  */
 #include "recent_ops.h"
 
-void recent_ops_see_copy(struct copy_run *run, const union spy_any *raw,
+void recent_ops_see_copy(struct copy_run *run, const struct record *record,
 			 const struct recent_op *step)
 {
-	if (!recent_ops_in_run(run, raw))
-		*run = (struct copy_run){.place = record_return_address(raw),
-					 .stream = record_stream(raw),
-					 .direction = raw->copy.direction};
+	if (!recent_ops_in_run(run, record))
+		*run = (struct copy_run){.place = record_return_address(record),
+					 .stream = record_stream(record),
+					 .direction = record_direction(record)};
 	run->count++;
 	run->ns += step->end_ns - step->begin_ns;
 	run->own_ns += step->own_ns;
-	run->bytes = add_capped(run->bytes, raw->copy.bytes);
+	run->bytes = add_capped(run->bytes, record_bytes(record));
 }

@@ -45,20 +45,21 @@ struct recent_op {
 };
 
 /* For recent_ops_see: a copy, which continues the run or begins another one. */
-void recent_ops_see_copy(struct copy_run *run, const union spy_any *raw,
+void recent_ops_see_copy(struct copy_run *run, const struct record *record,
 			 const struct recent_op *step);
 
 /* Would the copy continue the run? */
-static inline bool recent_ops_in_run(const struct copy_run *run, const union spy_any *raw)
+static inline bool recent_ops_in_run(const struct copy_run *run, const struct record *record)
 {
-	return run->count && run->place == record_return_address(raw) &&
-	       run->stream == record_stream(raw) && run->direction == raw->copy.direction;
+	return run->count && run->place == record_return_address(record) &&
+	       run->stream == record_stream(record) && run->direction == record_direction(record);
 }
 
-static inline void recent_ops_see_device(struct recent_ops *s, const union spy_any *raw, bool copy)
+static inline void recent_ops_see_device(struct recent_ops *s, const struct record *record,
+					 bool copy)
 {
-	uint8_t device = raw->call_head.device;
-	bool crosses = copy && copy_may_be_between_gpus(&raw->copy);
+	uint8_t device = record->device;
+	bool crosses = copy && copy_may_be_between_gpus(record_copy(record));
 
 	if (likely(s->submissions) && likely(s->device == device) && likely(!crosses))
 		return;
@@ -66,7 +67,7 @@ static inline void recent_ops_see_device(struct recent_ops *s, const union spy_a
 	s->device = s->submissions || crosses ? SPY_DEVICE_NONE : device;
 }
 
-static inline void recent_ops_see(struct recent_ops *s, const union spy_any *raw,
+static inline void recent_ops_see(struct recent_ops *s, const struct record *record,
 				  const struct call_signature *signature,
 				  const struct recent_op *step)
 {
@@ -75,19 +76,19 @@ static inline void recent_ops_see(struct recent_ops *s, const union spy_any *raw
 	if (unlikely(signature->failed) || signature->contract == SPY_CONTRACT_HOST)
 		return;
 	if (copy)
-		recent_ops_see_copy(&s->run, raw, step);
+		recent_ops_see_copy(&s->run, record, step);
 	else
 		s->run.count = 0;
 	if (signature->waits->sort == GPU_WAIT_INTENDED) {
 		s->waited_ns = step->end_ns;
-		s->waited_at = record_return_address(raw);
+		s->waited_at = record_return_address(record);
 		s->before = s->submissions;
 		s->device_before = s->device;
 		s->brought_before = s->brought_back || signature->to_host;
 		s->submissions = 0;
 		s->brought_back = s->blocks_on_pageable = false;
 	} else if (step->submitted) {
-		recent_ops_see_device(s, raw, copy);
+		recent_ops_see_device(s, record, copy);
 		if (!s->submissions++) {
 			s->first_ns = step->begin_ns;
 			s->first_own_ns = step->cold ? 0 : step->own_ns;

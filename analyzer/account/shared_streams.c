@@ -94,8 +94,8 @@ static struct stream_sharer *sharer_of(struct stream_sharing *s, const struct th
 
 static void add_wait(struct stream_sharer *sharer, const struct record *record, double others)
 {
-	uint64_t ns = record->duration_ns, address = record_return_address(record->raw);
-	const struct stack *stack = model_stack(record->thread, record->raw);
+	uint64_t ns = record->duration_ns, address = record_return_address(record);
+	const struct stack *stack = model_stack(record);
 	bool there = sharer->return_address == address;
 
 	sharer->waits++;
@@ -151,8 +151,7 @@ void stream_is_copied_in(const struct gpu_stream *stream, const struct record *r
 {
 	struct stream_sharing *s = stream->sharing;
 	uint64_t begin_ns = record_begin_ns(record);
-	uint8_t direction = record->raw->other.event == SPY_EV_COPY ? record->raw->copy.direction
-								    : SPY_DIR_UNKNOWN;
+	uint8_t direction = record_direction(record);
 	uint64_t others_ns = others_before(s, record->thread, begin_ns, direction);
 	struct stream_sharer *sharer = others_ns ? sharer_of(s, record->thread) : NULL;
 

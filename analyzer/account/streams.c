@@ -34,7 +34,7 @@ struct gpu_stream *streams_named(struct gpu_work *w, const struct record *record
 {
 	struct stream_key key = {.stream = handle,
 				 .process = record->process,
-				 .device = streams_device(record->raw->call_head.device)};
+				 .device = streams_device(record->device)};
 
 	return streams_find(w, &key, make);
 }
@@ -122,7 +122,7 @@ struct event_mark *streams_find_event(const struct gpu_work *w, uint32_t process
 
 struct event_mark *streams_event(struct gpu_work *w, const struct record *record, bool make)
 {
-	uint64_t event = record->raw->op.object;
+	uint64_t event = record_object(record);
 	struct event_mark *mark = streams_find_event(w, record->process, event);
 
 	if (!mark && make) {

@@ -32,7 +32,7 @@ static inline uint32_t streams_device(uint8_t device)
 
 static inline size_t streams_device_index(const struct gpu_work *w, const struct record *record)
 {
-	return work_index(w, record->process, streams_device(record->raw->call_head.device));
+	return work_index(w, record->process, streams_device(record->device));
 }
 
 static inline struct device_streams *streams_of_device(struct gpu_work *w,
@@ -69,8 +69,8 @@ static inline uint64_t own_stream(const struct thread *thread)
 static inline struct gpu_stream *streams_of_call(struct gpu_work *w, struct gpu_stream **last,
 						 const struct record *record, bool make)
 {
-	uint64_t handle = record_stream(record->raw);
-	uint32_t device = streams_device(record->raw->call_head.device);
+	uint64_t handle = record_stream(record);
+	uint32_t device = streams_device(record->device);
 	struct gpu_stream *stream = *last;
 
 	if (!handle)
@@ -129,8 +129,8 @@ static inline bool work_goes_on(const struct gpu_work *w, const struct gpu_strea
 				const struct record *record, const struct thread *by,
 				const struct call_signature *signature)
 {
-	uint32_t device = streams_device(record->raw->call_head.device);
-	uint64_t handle = signature_stream(signature, record->raw);
+	uint32_t device = streams_device(record->device);
+	uint64_t handle = signature_stream(signature, record);
 
 	if (unlikely(handle == STREAM_PER_THREAD))
 		handle += own_stream(by);

@@ -128,8 +128,7 @@ uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct
 			return stream ? stream_outstanding(stream, record_begin_ns(record)) : 0;
 		return before_legacy(w, record);
 	case GPU_WAIT_EVENT:
-		mark = record->raw->other.event == SPY_EV_OP ? streams_event(w, record, false)
-							     : NULL;
+		mark = record->event == SPY_EV_OP ? streams_event(w, record, false) : NULL;
 		if (!mark)
 			return UINT64_MAX;
 		done = stream_done_before(mark->stream, record_begin_ns(record));
@@ -237,14 +236,13 @@ bool work_covers(struct gpu_work *w, const struct record *record, const struct g
 	const struct event_mark *mark;
 	uint64_t recorded;
 
-	if (streams_device(device) != streams_device(record->raw->call_head.device))
+	if (streams_device(device) != streams_device(record->device))
 		return false;
 	switch (waits->what) {
 	case GPU_WAIT_STREAM:
-		return comes_behind(w, record, record_stream(record->raw), stream);
+		return comes_behind(w, record, record_stream(record), stream);
 	case GPU_WAIT_EVENT:
-		mark = record->raw->other.event == SPY_EV_OP ? streams_event(w, record, false)
-							     : NULL;
+		mark = record->event == SPY_EV_OP ? streams_event(w, record, false) : NULL;
 		if (!mark)
 			return false;
 		recorded = as_named(record, mark->stream->key.stream);
@@ -298,8 +296,7 @@ static void drain(struct gpu_work *w, struct gpu_stream **last, const struct rec
 			stream_drain(stream, upto, record->ns);
 		break;
 	case GPU_WAIT_EVENT:
-		mark = record->raw->other.event == SPY_EV_OP ? streams_event(w, record, false)
-							     : NULL;
+		mark = record->event == SPY_EV_OP ? streams_event(w, record, false) : NULL;
 		if (mark && mark->ns <= record_begin_ns(record))
 			stream_drain(mark->stream, mark->submitted, record->ns);
 		break;
@@ -316,10 +313,10 @@ static void drain(struct gpu_work *w, struct gpu_stream **last, const struct rec
 /* The stream a call has made. */
 static void created(struct gpu_work *w, const struct record *record)
 {
-	const struct spy_rec_op *op = &record->raw->op;
+	const struct spy_rec_op *op = record_op(record);
 	struct gpu_stream *stream;
 
-	if (!op->object)
+	if (!op || !op->object)
 		return;
 	stream = streams_named(w, record, op->object, true);
 	if (stream->begun) /* of one that is no more */
@@ -344,16 +341,18 @@ static void see_host_call(struct gpu_work *w, struct gpu_stream **last, const st
 }
 
 /* The same for all calls of a signature. */
-static void look_for_views(struct host_view *view, const union spy_any *raw,
+static void look_for_views(struct host_view *view, const struct record *record,
 			   const struct call_signature *signature)
 {
+	const struct spy_rec_memory *memory = record_memory(record);
+
 	view->copies |= signature->to_host;
-	if (raw->other.event != SPY_EV_MEMORY)
+	if (!memory)
 		return;
-	if (raw->memory.op == SPY_MEMOP_ALLOC && raw->memory.kind == SPY_MEM_MANAGED)
+	if (memory->op == SPY_MEMOP_ALLOC && memory->kind == SPY_MEM_MANAGED)
 		view->managed = true;
-	if ((raw->memory.op == SPY_MEMOP_ALLOC || raw->memory.op == SPY_MEMOP_REGISTER) &&
-	    raw->memory.kind == SPY_MEM_PINNED)
+	if ((memory->op == SPY_MEMOP_ALLOC || memory->op == SPY_MEMOP_REGISTER) &&
+	    memory->kind == SPY_MEM_PINNED)
 		view->pinned = true;
 }
 
@@ -412,7 +411,7 @@ static __attribute__((noinline)) bool work_see_slow(struct gpu_work *w, struct g
 	if (signature->failed)
 		return false;
 	if (unlikely(!signature->first_seen))
-		look_for_views(&w->views[record->process], record->raw, signature);
+		look_for_views(&w->views[record->process], record, signature);
 	if (signature->submits)
 		submitted = submit(w, last, record, signature, &alone);
 	if (signature->waited)
@@ -447,20 +446,19 @@ static struct gpu_stream *stream_of_handle(struct gpu_work *w, uint32_t process,
 
 void work_see_outside(struct gpu_work *w, const struct record *record)
 {
-	const struct spy_rec_outside *raw = &record->raw->outside;
-	uint64_t span_ns = timeline_span_ns(&record->stream->trace->timeline, raw->span);
-	uint64_t begin_ns = record->ns - min_u64(span_ns, record->ns), upto;
+	const struct outside_record wait = decode_outside(record);
+	uint64_t upto;
 	const struct event_mark *mark;
 	struct gpu_stream *stream;
 
 	w->found_done = NULL;
-	if (raw->kind != SPY_WAIT_QUERY || raw->flags & SPY_WAIT_FAILED)
+	if (wait.kind != SPY_WAIT_QUERY || wait.flags & SPY_WAIT_FAILED)
 		return;
-	mark = streams_find_event(w, record->process, raw->object);
-	stream = mark ? mark->stream : stream_of_handle(w, record->process, raw->object);
-	if (!stream || (mark && mark->ns > begin_ns)) /* recorded anew meanwhile */
+	mark = streams_find_event(w, record->process, wait.object);
+	stream = mark ? mark->stream : stream_of_handle(w, record->process, wait.object);
+	if (!stream || (mark && mark->ns > wait.begin_ns)) /* recorded anew meanwhile */
 		return;
-	upto = mark ? mark->submitted : stream_submitted_before(stream, begin_ns);
+	upto = mark ? mark->submitted : stream_submitted_before(stream, wait.begin_ns);
 	stream_drain(stream, upto, record->ns);
 	w->found_done = stream->beside;
 }

@@ -265,7 +265,7 @@ static void return_left(struct ahead *a, uint32_t stream)
 
 	a->again = l->all[l->next].head;
 	a->first = NULL;
-	a->record->raw = (const union spy_any *)&a->again;
+	record_set(a->record, (const union spy_any *)&a->again);
 	a->record->stream = &a->streams[stream];
 	a->record->process = a->record->stream->trace->index;
 	a->record->tid = l->tid;
@@ -306,7 +306,7 @@ static void keep_record(struct ahead *a)
 		return;
 	a->kept = xrealloc(a->kept, bytes, 1);
 	a->first = memcpy(a->kept, a->first, bytes);
-	a->record->raw = (const union spy_any *)(a->first + 1);
+	record_set(a->record, (const union spy_any *)(a->first + 1));
 }
 
 /* The item behind the one that is followed by one. */

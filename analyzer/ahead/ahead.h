@@ -101,7 +101,7 @@ static inline void ahead_take(struct ahead *a, struct ahead_thread *t)
 	a->hand = t;
 	a->first = first;
 	t->at += first->item.bytes;
-	record->raw = (const union spy_any *)(first + 1);
+	record_set(record, (const union spy_any *)(first + 1));
 	record->stream = &a->streams[first->item.stream];
 	record->process = record->stream->trace->index;
 	record->tid = first->tid;

@@ -69,13 +69,12 @@ static void take_warning(void *data, char *text)
 
 /* The number of the function, if the call may be counted out of order. */
 static bool may_be_counted(const struct ahead *a, const struct trace *trace,
-			   const union spy_any *raw, uint32_t *fn)
+			   const struct nested_call *call, uint32_t *fn)
 {
-	if (unlikely(raw->call_head.fn >= trace->n_functions))
+	if (unlikely(call->fn >= trace->n_functions))
 		return false;
-	*fn = trace->functions[raw->call_head.fn];
-	return likely(!a->begins_cuda[*fn]) &&
-	       likely(raw->other.event == SPY_EV_INNER || raw->call_head.depth); /* else damaged */
+	*fn = trace->functions[call->fn];
+	return likely(!a->begins_cuda[*fn]) && likely(!call->damaged);
 }
 
 /* One call more in the item, or in a new one. NULL: nothing more is wanted. */
@@ -114,26 +113,23 @@ static bool add_nested(struct ahead_thread *t, const struct record *record)
 	const struct trace *trace = record->stream->trace;
 	uint64_t until_ns = record->ns + t->ahead->nested_ns;
 	struct ahead_item *nested = NULL;
-	const union spy_any *raw;
+	struct nested_call found;
 	uint32_t fn;
 
-	for (raw = reader_peek_nested(r); raw; raw = reader_peek_nested(r)) {
-		bool inner = raw->other.event == SPY_EV_INNER;
-		uint64_t ns = timeline_ns(&trace->timeline, raw->other.time);
+	while (reader_peek_nested(r, &found)) {
+		uint64_t ns = timeline_ns(&trace->timeline, found.time);
 		struct ahead_nested *call;
 
-		if (!may_be_counted(t->ahead, trace, raw, &fn) || unlikely(ns >= until_ns))
+		if (!may_be_counted(t->ahead, trace, &found, &fn) || unlikely(ns >= until_ns))
 			break;
 		call = add_nested_call(t, &nested);
 		if (!call)
 			return false;
-		call->head = inner ? reader_expand(r, &raw->inner)->call_head : raw->call_head;
+		call->head = reader_long_form(r, &found)->call_head;
 		call->ns = nested->ns = ns;
-		count(t->nested, fn, !inner && call_failed(&raw->call_head),
-		      timeline_span_ns(&trace->timeline,
-				       inner ? min_u64(raw->inner.duration, record_time(raw))
-					     : record_duration(raw)));
-		reader_take(r, raw);
+		count(t->nested, fn, result_is_failure(found.result),
+		      timeline_span_ns(&trace->timeline, found.duration));
+		reader_take(r, &found);
 	}
 	return true;
 }
@@ -142,29 +138,26 @@ static bool add_nested(struct ahead_thread *t, const struct record *record)
 static void see_call(struct ahead_thread *t, const struct record *record,
 		     struct ahead_record *first)
 {
-	const union spy_any *raw = record->raw;
 	const struct trace *trace = record->stream->trace;
 	uint64_t *called_ns = &t->called_ns[record->stream->index];
-	uint64_t ns = timeline_span_ns(&trace->timeline, record_duration(raw));
+	uint64_t ns = record_span_ns(record, record_cycles(record));
 
-	if (!raw->call_head.depth) {
+	if (!record->depth) {
 		ns = min_u64(ns, record->ns - min_u64(*called_ns, record->ns));
 		*called_ns = record->ns;
 	}
 	first->item.duration_ns = ns;
-	first->detail = signature_detail(raw);
-	first->hash = signature_hash(signature_head(raw), first->detail);
-	if (likely(raw->call_head.fn < trace->n_functions))
-		count(raw->call_head.depth ? t->nested : t->direct,
-		      trace->functions[raw->call_head.fn], call_failed(&raw->call_head), ns);
+	first->detail = signature_detail(record);
+	first->hash = signature_hash(signature_head(record), first->detail);
+	if (likely(record->trace_fn < trace->n_functions))
+		count(record->depth ? t->nested : t->direct, trace->functions[record->trace_fn],
+		      record_failed(record), ns);
 }
 
 static bool add_record(struct ahead_thread *t, const struct record *record)
 {
 	const struct reader *r = &record->stream->reader;
-	size_t bytes = record->raw == (const union spy_any *)&r->expanded
-			       ? sizeof(struct spy_rec_head)
-			       : r->size;
+	size_t bytes = reader_has_expanded(r) ? sizeof(struct spy_rec_head) : r->size;
 	struct ahead_record *first =
 		(struct ahead_record *)add(t, AHEAD_RECORD, sizeof(*first) + bytes);
 
@@ -174,7 +167,7 @@ static bool add_record(struct ahead_thread *t, const struct record *record)
 	first->item.stream = record->stream->index;
 	first->tid = record->tid;
 	memcpy(first + 1, record->raw, bytes);
-	if (record_is_call(record->raw))
+	if (record_is_call(record))
 		see_call(t, record, first);
 	return !t->ahead->nested_ns || add_nested(t, record);
 }

@@ -216,40 +216,40 @@ static void close_open(struct holders *h, uint64_t ns)
 
 /* The holder when the wait began: the one that the lock itself named, or the last one that acquired
  * it. */
-static void first_holder(struct model *model, const struct record *record, struct holders *h,
+static void first_holder(struct model *model, const struct record *record,
+			 const struct wait_record *wait, struct holders *h,
 			 const struct lock_event *last)
 {
-	const struct spy_rec_wait *raw = &record->raw->wait;
 	struct process *process = record->thread->process;
 	struct lock_event *holder = &h->first;
 
 	*holder = (struct lock_event){.fn = NO_FUNCTION,
-				      .device = raw->holder_device,
-				      .shared = raw->flags & SPY_WAIT_READERS};
+				      .device = wait->holder_device,
+				      .shared = wait->flags & SPY_WAIT_READERS};
 	h->first_measured = true;
-	if (raw->holder ==
+	if (wait->holder ==
 	    record->thread->tid) { /* it has the lock already, and waits for itself */
 		holder->thread = record->thread;
-	} else if (raw->holder) {
-		holder->thread = raw->flags & SPY_WAIT_SHARED
-					 ? model_find_thread(model, process, raw->holder)
-					 : model_thread(model, process, raw->holder);
-		if (!(raw->flags & SPY_WAIT_IDLE_HOLDER))
+	} else if (wait->holder) {
+		holder->thread = wait->flags & SPY_WAIT_SHARED
+					 ? model_find_thread(model, process, wait->holder)
+					 : model_thread(model, process, wait->holder);
+		if (!(wait->flags & SPY_WAIT_IDLE_HOLDER))
 			holder->fn =
-				trace_function(model->set, record->stream->trace, raw->holder_fn);
-	} else if (!(raw->flags & SPY_WAIT_FREE) && last && last->thread != record->thread &&
-		   !(last->shared && raw->kind == SPY_WAIT_READ) &&
-		   !(raw->flags & SPY_WAIT_READERS && (!last->shared || last->released))) {
+				trace_function(model->set, record->stream->trace, wait->holder_fn);
+	} else if (!(wait->flags & SPY_WAIT_FREE) && last && last->thread != record->thread &&
+		   !(last->shared && wait->kind == SPY_WAIT_READ) &&
+		   !(wait->flags & SPY_WAIT_READERS && (!last->shared || last->released))) {
 		holder->thread = last->thread;
 		holder->fn = last->fn;
 		holder->device = last->device;
 		h->first_measured = false;
 	}
-	if (holder->thread && !(raw->flags & SPY_WAIT_FREE))
+	if (holder->thread && !(wait->flags & SPY_WAIT_FREE))
 		take(h, holder);
 	h->now = holder;
 	h->measured = h->first_measured;
-	h->handover = raw->flags & SPY_WAIT_FREE;
+	h->handover = wait->flags & SPY_WAIT_FREE;
 }
 
 /* Threads that acquired it in one wait are counted separately, by the call they did so in, so many of them. */
@@ -549,7 +549,8 @@ static struct hold_interval *kept(const struct hold_interval *intervals, size_t 
 		 : NULL;
 }
 
-void holders_find(struct accounting *a, const struct record *record, struct wait *w)
+void holders_find(struct accounting *a, const struct record *record, const struct wait_record *wait,
+		  struct wait *w)
 {
 	struct lock *lock = w->lock;
 	uint64_t first = lock_events_since(lock, w->begin_ns), n = lock->events - first,
@@ -564,10 +565,10 @@ void holders_find(struct accounting *a, const struct record *record, struct wait
 	h.w = w;
 	h.open = NULL;
 	h.begin_ns = w->begin_ns;
-	h.unfollowed = record->raw->wait.flags & SPY_WAIT_UNFOLLOWED;
+	h.unfollowed = wait->flags & SPY_WAIT_UNFOLLOWED;
 	h.n = 0;
 	w->intervals = h.intervals;
-	first_holder(a->model, record, &h, first ? lock_event(lock, first - 1) : NULL);
+	first_holder(a->model, record, wait, &h, first ? lock_event(lock, first - 1) : NULL);
 	at_first = (struct hold_interval){.holder = h.first.thread,
 					  .fn = h.first.fn,
 					  .device = h.first.device,

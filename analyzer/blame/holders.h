@@ -47,7 +47,8 @@ static inline bool wait_asleep(const struct wait *w)
 
 /* Divides a wait for a lock among its holders, one after the other: w->intervals, w->handover_ns
  * and w->loss. The record is the wait's, w->lock its lock, which learns of its holders. */
-void holders_find(struct accounting *a, const struct record *record, struct wait *w);
+void holders_find(struct accounting *a, const struct record *record, const struct wait_record *wait,
+		  struct wait *w);
 
 /* A call's waits take no more time together than the call did: what their records claim beyond that
  * is taken off those that came first, and off their locks. */

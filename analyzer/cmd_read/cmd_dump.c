@@ -61,7 +61,7 @@ static bool is_outside_ranges(struct only *only, struct model *model, const stru
 		only->ranges.only = only->range;
 	}
 	before = ranges_leave_out(&only->ranges, record->thread);
-	if (record_is_of_range(record->raw))
+	if (record_is_of_range(record))
 		ranges_follow(&only->ranges, record);
 	return before && ranges_leave_out(&only->ranges, record->thread);
 }

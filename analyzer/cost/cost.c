@@ -146,70 +146,61 @@ static void count(struct cost_study *cost, size_t n_functions, uint32_t fn, uint
 }
 
 static void add_counted(struct cost_study *cost, struct cost_window *window, struct model *model,
-			const struct record *record)
+			struct trace *trace, const struct cost_record *counted)
 {
-	const struct spy_rec_cost *raw = &record->raw->cost;
 	unsigned int i;
 
-	for (i = 0; i < raw->n && i < SPY_COST_FUNCTIONS; i++) {
-		uint32_t fn = trace_function(model->set, record->stream->trace, raw->fn[i]);
+	for (i = 0; i < counted->n; i++) {
+		uint32_t fn = trace_function(model->set, trace, counted->functions[i].fn);
 
-		count(cost, model->set->functions.count, fn, raw->count[i]);
+		count(cost, model->set->functions.count, fn, counted->functions[i].count);
 		if (window)
-			add_cell(cost, window, fn, raw->count[i]);
+			add_cell(cost, window, fn, counted->functions[i].count);
 	}
-}
-
-static bool is_window(const struct spy_rec_cost *raw)
-{
-	return raw->window && raw->kind < SPY_COST_KINDS && raw->end > raw->begin &&
-	       raw->window % 4;
 }
 
 /* Without the time in which the thread had no CPU, for others had them: that is none of the recorder's. Where hardly any
  * is left, it is not exact enough. */
-static double running_ns(const struct record *record)
+static double running_ns(const struct cost_record *of)
 {
-	const struct spy_rec_cost *raw = &record->raw->cost;
-	uint64_t ns = timeline_span_ns(&record->stream->trace->timeline, raw->end - raw->begin);
-
-	return raw->delay_ns < ns - ns / RUNNING_LEAST ? (double)(ns - raw->delay_ns) : 0;
+	return of->delay_ns < of->ns - of->ns / RUNNING_LEAST ? (double)(of->ns - of->delay_ns) : 0;
 }
 
 /* The window that the record is of: the thread's last one, if this one only has more functions; NULL: none. */
-static struct cost_window *window_of(struct cost_study *cost, const struct record *record)
+static struct cost_window *window_of(struct cost_study *cost, struct thread *thread,
+				     const struct cost_record *of)
 {
-	const struct spy_rec_cost *raw = &record->raw->cost;
 	struct cost_window *last = cost->n ? &cost->windows[cost->n - 1] : NULL;
 
-	if (!is_window(raw) || !is_kept(cost, raw->window))
+	if (!of->valid || !is_kept(cost, of->window))
 		return NULL;
-	if (last && last->number == raw->window && last->thread == record->thread)
+	if (last && last->number == of->window && last->thread == thread)
 		return last;
 	if (cost->n >= WINDOWS_MOST || cost->n_cells >= CELLS_MOST) {
 		thin(cost);
-		if (!is_kept(cost, raw->window))
+		if (!is_kept(cost, of->window))
 			return NULL;
 	}
 	cost->windows = grow(cost->windows, cost->n, sizeof(*cost->windows));
 	last = &cost->windows[cost->n++];
 	*last = (struct cost_window){
-		.number = raw->window,
-		.thread = record->thread,
-		.ns = running_ns(record),
+		.number = of->window,
+		.thread = thread,
+		.ns = running_ns(of),
 		.first_cell = cost->n_cells,
-		.calls = raw->calls,
-		.kind = raw->kind,
+		.calls = of->calls,
+		.kind = of->kind,
 	};
 	return last;
 }
 
 void cost_see(struct cost_study *cost, struct model *model, const struct record *record)
 {
-	struct cost_window *window = window_of(cost, record);
+	const struct cost_record of = decode_cost(record);
+	struct cost_window *window = window_of(cost, record->thread, &of);
 
 	add_recorded(cost, window, record->thread);
-	add_counted(cost, window, model, record);
+	add_counted(cost, window, model, record->stream->trace, &of);
 }
 
 /* ---- comparing ------------------------------------------------------------------------------- */

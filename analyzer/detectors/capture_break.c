@@ -16,12 +16,12 @@
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
-	const struct spy_rec_head *head = &o->record->raw->call_head;
+	uint16_t result = o->record->result;
 
-	if (!call_failed(head) || head->result < CAPTURE_FIRST || head->result > CAPTURE_LAST)
+	if (!record_failed(o->record) || result < CAPTURE_FIRST || result > CAPTURE_LAST)
 		return false;
 	v->cost_ns = completed_ns(o->call, BUCKET_OWN);
-	v->variant = head->result;
+	v->variant = result;
 	return true;
 }
 

@@ -30,10 +30,9 @@ static bool judge(const struct observed *o, struct verdict *v)
 	uint64_t waited_ns = completed_ns(o->call, BUCKET_GPU_INTENDED);
 
 	if (waited_ns < WAIT_LEAST_NS || o->waits->sort != GPU_WAIT_INTENDED ||
-	    o->record->raw->other.event == SPY_EV_COPY ||
-	    o->record->raw->other.event == SPY_EV_MEMORY ||
-	    call_failed(&o->record->raw->call_head) || !observed_awaited(o) ||
-	    observed_host_visible(o) || observed_host_sees(o) || !observed_ends(o))
+	    o->record->event == SPY_EV_COPY || o->record->event == SPY_EV_MEMORY ||
+	    record_failed(o->record) || !observed_awaited(o) || observed_host_visible(o) ||
+	    observed_host_sees(o) || !observed_ends(o))
 		return false;
 	v->cost_ns = waited_ns;
 	v->mark = observed_handed_over(o, o->call->device);

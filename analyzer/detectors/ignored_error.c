@@ -74,12 +74,12 @@ static bool is_work_undone(const struct analysis *a, const struct site *site, ui
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
-	const struct spy_rec_head *head = &o->record->raw->call_head;
+	uint16_t result = o->record->result;
 
-	if (!call_failed(head))
+	if (!record_failed(o->record))
 		return false;
 	v->cost_ns = completed_ns(o->call, BUCKET_OWN);
-	v->variant = head->result;
+	v->variant = result;
 	return true;
 }
 

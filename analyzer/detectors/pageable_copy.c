@@ -22,23 +22,22 @@
 
 static bool is_case(const struct observed *o)
 {
-	const struct spy_rec_copy *copy = &o->record->raw->copy;
+	const struct spy_rec_copy *copy = record_copy(o->record);
 
-	return o->record->raw->other.event == SPY_EV_COPY && copy_took_place(copy) &&
-	       copy_is_pageable(copy) &&
+	return copy && copy_took_place(copy) && copy_is_pageable(copy) &&
 	       functions_async_copy(&o->accounts->model->set->functions, o->record->fn);
 }
 
 /* The same copy with pinned memory. */
 static bool pinned_ns(const struct observed *o, uint64_t *ns)
 {
-	union spy_any pinned = {.copy = o->record->raw->copy};
+	struct spy_rec_copy pinned = *record_copy(o->record);
 
-	if (pinned.copy.src_kind == SPY_MEM_PAGEABLE)
-		pinned.copy.src_kind = SPY_MEM_PINNED;
-	if (pinned.copy.dst_kind == SPY_MEM_PAGEABLE)
-		pinned.copy.dst_kind = SPY_MEM_PINNED;
-	return observed_class(o, expect_key(&pinned, o->record->fn, false), ns);
+	if (pinned.src_kind == SPY_MEM_PAGEABLE)
+		pinned.src_kind = SPY_MEM_PINNED;
+	if (pinned.dst_kind == SPY_MEM_PAGEABLE)
+		pinned.dst_kind = SPY_MEM_PINNED;
+	return observed_class(o, expect_copy_key(&pinned, o->record->fn, false), ns);
 }
 
 /* Staging does not always take the same time: a wait is what goes far beyond. */
@@ -51,7 +50,7 @@ static bool was_blocked(const struct observed *o, uint64_t own_ns)
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
-	const struct spy_rec_copy *copy = &o->record->raw->copy;
+	const struct spy_rec_copy *copy = record_copy(o->record);
 	uint64_t own_ns, cost_ns = 0, pinned = 0;
 
 	if (!is_case(o))

@@ -16,20 +16,20 @@
 static bool waits_for_copy(const struct observed *o)
 {
 	const struct copy_run *run = &o->account->recent_ops.run;
-	const union spy_any *raw = o->record->raw;
+	const struct spy_rec_copy *copy = record_copy(o->record);
 
-	if (raw->other.event == SPY_EV_COPY)
-		return o->contract == SPY_CONTRACT_COPY_SYNC && copy_took_place(&raw->copy) &&
-		       raw->copy.direction == SPY_DIR_D2H && raw->copy.bytes <= DETECTOR_FEW_BYTES;
+	if (copy)
+		return o->contract == SPY_CONTRACT_COPY_SYNC && copy_took_place(copy) &&
+		       copy->direction == SPY_DIR_D2H && copy->bytes <= DETECTOR_FEW_BYTES;
 	return run->count == 1 && run->direction == SPY_DIR_D2H &&
 	       run->bytes <= DETECTOR_FEW_BYTES &&
-	       (o->waits->what != GPU_WAIT_STREAM || record_stream(raw) == run->stream);
+	       (o->waits->what != GPU_WAIT_STREAM || record_stream(o->record) == run->stream);
 }
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
-	if (o->waits->sort != GPU_WAIT_INTENDED || o->cold ||
-	    call_failed(&o->record->raw->call_head) || !waits_for_copy(o))
+	if (o->waits->sort != GPU_WAIT_INTENDED || o->cold || record_failed(o->record) ||
+	    !waits_for_copy(o))
 		return false;
 	v->cost_ns = completed_ns(o->call, BUCKET_GPU_INTENDED);
 	v->gain_high_ns = v->cost_ns;

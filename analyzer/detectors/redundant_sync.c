@@ -21,9 +21,8 @@ static bool judge(const struct observed *o, struct verdict *v)
 	 * without that the wait is needed. */
 	if (o->cold || o->record->stream->trace->cuda.launches_block ||
 	    o->account->recent_ops.blocks_on_pageable || o->waits->sort != GPU_WAIT_INTENDED ||
-	    o->record->raw->other.event == SPY_EV_COPY ||
-	    o->record->raw->other.event == SPY_EV_MEMORY ||
-	    call_failed(&o->record->raw->call_head) || observed_awaited(o) || has_waited(o))
+	    o->record->event == SPY_EV_COPY || o->record->event == SPY_EV_MEMORY ||
+	    record_failed(o->record) || observed_awaited(o) || has_waited(o))
 		return false;
 	v->cost_ns =
 		o->call->end_ns - o->call->begin_ns - completed_ns(o->call, BUCKET_NOT_RUNNING);

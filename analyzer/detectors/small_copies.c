@@ -16,10 +16,9 @@ enum { DIRECTION = 0xff, PAGEABLE = 0x100, BLOCKING = 0x200, DEFAULT_STREAM = 0x
 
 static bool is_small(const struct observed *o)
 {
-	const struct spy_rec_copy *copy = &o->record->raw->copy;
+	const struct spy_rec_copy *copy = record_copy(o->record);
 
-	return o->record->raw->other.event == SPY_EV_COPY && copy_took_place(copy) &&
-	       copy->bytes <= SMALL_MOST && !o->cold &&
+	return copy && copy_took_place(copy) && copy->bytes <= SMALL_MOST && !o->cold &&
 	       (copy->direction == SPY_DIR_H2D || copy->direction == SPY_DIR_D2H) &&
 	       (o->contract == SPY_CONTRACT_COPY_SYNC || o->contract == SPY_CONTRACT_COPY_ASYNC);
 }
@@ -27,11 +26,11 @@ static bool is_small(const struct observed *o)
 /* What one copy of so much costs; no less than one of the small ones. */
 static uint64_t together_ns(const struct observed *o, uint64_t bytes)
 {
-	union spy_any large = {.copy = o->record->raw->copy};
+	struct spy_rec_copy large = *record_copy(o->record);
 	uint64_t ns = 0;
 
-	large.copy.bytes = bytes;
-	if (!observed_class(o, expect_key(&large, o->record->fn, false), &ns) ||
+	large.bytes = bytes;
+	if (!observed_class(o, expect_copy_key(&large, o->record->fn, false), &ns) ||
 	    ns < o->class->expected_ns)
 		ns = o->class->expected_ns;
 	return ns;
@@ -44,7 +43,7 @@ static uint64_t saved_ns(uint64_t apart_ns, uint64_t together_ns)
 
 static uint32_t variant_of(const struct observed *o)
 {
-	const struct spy_rec_copy *copy = &o->record->raw->copy;
+	const struct spy_rec_copy *copy = record_copy(o->record);
 	uint32_t variant = copy->direction;
 
 	if (copy_is_pageable(copy))
@@ -62,12 +61,12 @@ static bool judge(const struct observed *o, struct verdict *v)
 	const struct copy_run *run = &o->account->recent_ops.run;
 	uint64_t own_ns, apart_ns, bytes, before_ns;
 
-	if (!is_small(o) || run->count < ROW_LEAST - 1 || !recent_ops_in_run(run, o->record->raw) ||
+	if (!is_small(o) || run->count < ROW_LEAST - 1 || !recent_ops_in_run(run, o->record) ||
 	    run->bytes > run->count * SMALL_MOST)
 		return false;
 	own_ns = completed_ns(o->call, BUCKET_OWN);
 	apart_ns = run->own_ns + own_ns;
-	bytes = run->bytes + o->record->raw->copy.bytes;
+	bytes = run->bytes + record_bytes(o->record);
 	v->cost_ns = saved_ns(apart_ns, together_ns(o, bytes));
 	v->tally = run->count == ROW_LEAST - 1;
 	if (v->tally) {

@@ -32,11 +32,10 @@ static enum spy_access access_of(const struct spy_rec_copy *copy)
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
-	const struct spy_rec_copy *copy = &o->record->raw->copy;
+	const struct spy_rec_copy *copy = record_copy(o->record);
 	uint64_t inside_ns;
 
-	if (o->record->raw->other.event != SPY_EV_COPY || !copy_took_place(copy) ||
-	    !copy_is_between_gpus(copy))
+	if (!copy || !copy_took_place(copy) || !copy_is_between_gpus(copy))
 		return false;
 	v->variant = (uint32_t)copy->src_device << 8 | (uint32_t)copy->dst_device |
 		     (uint32_t)access_of(copy) << 16;

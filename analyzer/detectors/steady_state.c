@@ -79,7 +79,7 @@ static const struct {
  * allocated. Tally: calls that give back. */
 static bool variant_of_memory(const struct observed *o, struct verdict *v)
 {
-	const struct spy_rec_memory *memory = &o->record->raw->memory;
+	const struct spy_rec_memory *memory = record_memory(o->record);
 	uint32_t *variant = &v->variant;
 
 	if (memory_is_nothing(memory))
@@ -116,7 +116,7 @@ static bool variant_of(const struct observed *o, struct verdict *v)
 {
 	uint32_t *variant = &v->variant;
 
-	if (o->record->raw->other.event == SPY_EV_MEMORY)
+	if (o->record->event == SPY_EV_MEMORY)
 		return variant_of_memory(o, v);
 	switch (o->accounts->model->set->functions.all[o->record->fn].does) {
 	case FUNCTION_OPENS_MAPPING:
@@ -165,14 +165,16 @@ static bool pool_ns(const struct observed *o, uint64_t *ns)
 	static const uint32_t runtime[] = {SPY_FN_cudaMallocAsync, SPY_FN_cudaFreeAsync};
 	static const uint32_t driver[] = {SPY_FN_cuMemAllocAsync, SPY_FN_cuMemFreeAsync};
 	const char *name = o->accounts->model->set->functions.all[o->record->fn].name;
-	union spy_any raw = {.memory = o->record->raw->memory};
-	bool frees = raw.memory.op == SPY_MEMOP_FREE;
+	struct spy_rec_memory pool = *record_memory(o->record);
+	bool frees = pool.op == SPY_MEMOP_FREE;
 
-	raw.memory.pool = true;
+	pool.pool = true;
 	if (frees) /* the amount does not matter */
-		raw.memory.bytes = 0;
+		pool.bytes = 0;
 	return observed_class(
-		o, expect_key(&raw, (strncmp(name, "cuda", 4) ? driver : runtime)[frees], false),
+		o,
+		expect_memory_key(&pool, (strncmp(name, "cuda", 4) ? driver : runtime)[frees],
+				  false),
 		ns);
 }
 
@@ -192,7 +194,7 @@ static bool instead_ns(const struct observed *o, uint32_t variant, uint64_t *ns)
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
-	if (o->cold || call_failed(&o->record->raw->call_head))
+	if (o->cold || record_failed(o->record))
 		return false;
 	v->cost_ns = o->call->end_ns - o->call->begin_ns - completed_ns(o->call, BUCKET_LOCK) -
 		     completed_ns(o->call, BUCKET_NOT_RUNNING);

@@ -24,10 +24,8 @@
 
 static bool waits_for_work(const struct observed *o)
 {
-	return o->waits->sort == GPU_WAIT_INTENDED && !o->cold &&
-	       o->record->raw->other.event != SPY_EV_COPY &&
-	       o->record->raw->other.event != SPY_EV_MEMORY &&
-	       !call_failed(&o->record->raw->call_head);
+	return o->waits->sort == GPU_WAIT_INTENDED && !o->cold && o->record->event != SPY_EV_COPY &&
+	       o->record->event != SPY_EV_MEMORY && !record_failed(o->record);
 }
 
 static bool is_few(uint64_t submissions)
@@ -41,7 +39,7 @@ static bool is_round(const struct observed *o)
 
 	return is_few(recent_ops->submissions) && !observed_host_visible(o) &&
 	       (is_few(recent_ops->before) ||
-		recent_ops->waited_at == record_return_address(o->record->raw)) &&
+		recent_ops->waited_at == record_return_address(o->record)) &&
 	       recent_ops->first_ns >= recent_ops->waited_ns &&
 	       recent_ops->first_ns - recent_ops->waited_ns <= AT_ONCE_NS;
 }

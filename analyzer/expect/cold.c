@@ -40,16 +40,16 @@ static bool first_start(struct cold_marks *m, uint32_t fn, uint8_t device)
 	return true;
 }
 
-enum cold_kind cold_first(struct cold_marks *m, const union spy_any *raw, uint32_t fn,
+enum cold_kind cold_first(struct cold_marks *m, const struct record *record, uint32_t fn,
 			  uint8_t contract, uint32_t *value)
 {
-	uint8_t device = raw->call_head.device;
+	uint8_t device = record->device;
 	bool known = m->contracts[device] >> contract & 1;
 
 	if (contract != SPY_CONTRACT_INIT)
 		m->contracts[device] |= 1u << contract;
-	if (raw->other.event == SPY_EV_LAUNCH && record_kernel(&raw->launch)) {
-		*value = record_kernel(&raw->launch);
+	if (record_kernel(record)) {
+		*value = record_kernel(record);
 		return first_launch(m, *value, device) ? COLD_KERNEL : COLD_NOT;
 	}
 	if (contract == SPY_CONTRACT_INIT) {

@@ -9,7 +9,7 @@
 #define CUDASPY_COLD_H
 
 #include "cudaspy/contract.h"
-#include "trace/reader.h"
+#include "trace/record.h"
 
 /* What has begun, so that the next call of the kind is not cold. */
 struct cold_marks {
@@ -42,23 +42,21 @@ static inline uint64_t cold_kernel_bits(const struct cold_marks *m, uint32_t ker
 }
 
 /* Is it certain, and as most calls are, that nothing begins with the call? */
-static inline bool cold_marks_know(const struct cold_marks *m, const union spy_any *raw,
+static inline bool cold_marks_know(const struct cold_marks *m, const struct record *record,
 				   uint8_t contract)
 {
-	uint8_t device = raw->call_head.device;
+	uint8_t device = record->device;
 	uint32_t kernel;
 
 	if (!(m->contracts[device] >> contract & 1))
 		return false;
-	if (raw->other.event != SPY_EV_LAUNCH)
-		return true;
-	kernel = record_kernel(&raw->launch);
+	kernel = record_kernel(record); /* 0 of other calls */
 	return !kernel || cold_kernel_bits(m, kernel) >> (device < 63 ? device : 63) & 1;
 }
 
 /* Is it the first of its kind by the marks, which it leaves? value: of its key. fn: number in the
  * set's functions. */
-enum cold_kind cold_first(struct cold_marks *m, const union spy_any *raw, uint32_t fn,
+enum cold_kind cold_first(struct cold_marks *m, const struct record *record, uint32_t fn,
 			  uint8_t contract, uint32_t *value);
 
 /* All but kernels have begun: to be said before the first call. */

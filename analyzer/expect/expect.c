@@ -113,7 +113,7 @@ bool expect_cold_slow(struct expect *e, const struct record *record)
 {
 	uint32_t value;
 
-	return cold_first(&e->processes[record->process], record->raw, record->fn, record->contract,
+	return cold_first(&e->processes[record->process], record, record->fn, record->contract,
 			  &value) != COLD_NOT;
 }
 
@@ -153,28 +153,24 @@ void expect_release(struct expect *e)
 
 static const struct gpu_waits *waits_of(const struct expect *e, const struct call_class *c)
 {
-	union spy_any raw = {.call_head = {.event = SPY_EV_CALL}};
+	/* What such a call hands over, so far as it matters. */
+	const struct spy_rec_copy copy = {
+		.direction = c->key.what & 7,
+		.captured = !!(c->key.flags & CLASS_CAPTURED),
+		.src_kind = (c->key.kinds >> 4) & 15,
+		.dst_kind = c->key.kinds & 15,
+		.bytes = class_bucket_low(c->key.bucket),
+	};
+	const struct spy_rec_memory memory = {
+		.op = c->key.what & 15,
+		.kind = c->key.kinds & 15,
+		.pool = (c->key.what >> 4) & 1,
+		.address = 1,
+	};
 
-	/* A record of the class, so far as it matters. */
-	if (c->key.flags & CLASS_COPY) {
-		raw.copy = (struct spy_rec_copy){
-			.head.event = SPY_EV_COPY,
-			.direction = c->key.what & 7,
-			.captured = !!(c->key.flags & CLASS_CAPTURED),
-			.src_kind = (c->key.kinds >> 4) & 15,
-			.dst_kind = c->key.kinds & 15,
-			.bytes = class_bucket_low(c->key.bucket),
-		};
-	} else if (c->key.flags & CLASS_MEMORY) {
-		raw.memory = (struct spy_rec_memory){
-			.head.event = SPY_EV_MEMORY,
-			.op = c->key.what & 15,
-			.kind = c->key.kinds & 15,
-			.pool = (c->key.what >> 4) & 1,
-			.address = 1,
-		};
-	}
-	return gpu_wait_of(&raw, expect_contract(e, c->key.fn), &e->set->cuda);
+	return gpu_wait_of_call(c->key.flags & CLASS_COPY ? &copy : NULL,
+				c->key.flags & CLASS_MEMORY ? &memory : NULL,
+				expect_contract(e, c->key.fn), &e->set->cuda);
 }
 
 static bool may_wait(const struct expect *e, const struct call_class *c)

@@ -236,29 +236,36 @@ static inline uint8_t class_bucket(uint64_t bytes)
 	return bucket < UINT8_MAX ? (uint8_t)bucket : UINT8_MAX;
 }
 
-/* The key of a copy's or a memory call's class, as a number: put together byte by byte in memory it
- * would have to be waited for. */
-static inline uint64_t expect_key(const union spy_any *raw, uint32_t fn, bool cold)
+/* The keys of classes, as numbers: put together byte by byte in memory they would have to be waited for. */
+static inline uint64_t expect_copy_key(const struct spy_rec_copy *copy, uint32_t fn, bool cold)
 {
-	uint64_t flags = cold ? CLASS_COLD : 0, bucket = 0, what, kinds;
+	uint64_t flags = CLASS_COPY | (cold ? CLASS_COLD : 0), bucket = 0;
 
-	if (raw->other.event == SPY_EV_COPY) {
-		const struct spy_rec_copy *copy = &raw->copy;
+	if (copy->captured)
+		flags |= CLASS_CAPTURED;
+	else
+		bucket = class_bucket(copy->bytes);
+	return fn | flags << 32 | bucket << 40 | (uint64_t)copy->direction << 48 |
+	       (uint64_t)copy->src_kind << 60 | (uint64_t)copy->dst_kind << 56;
+}
 
-		flags |= CLASS_COPY | (copy->captured ? CLASS_CAPTURED : 0);
-		if (!copy->captured)
-			bucket = class_bucket(copy->bytes);
-		what = copy->direction;
-		kinds = (uint64_t)copy->src_kind << 4 | copy->dst_kind;
-	} else {
-		const struct spy_rec_memory *memory = &raw->memory;
+static inline uint64_t expect_memory_key(const struct spy_rec_memory *memory, uint32_t fn,
+					 bool cold)
+{
+	uint64_t flags = CLASS_MEMORY | (cold ? CLASS_COLD : 0);
+	uint64_t what = (uint64_t)memory->pool << 4 | (memory->op & 15);
 
-		flags |= CLASS_MEMORY;
-		bucket = class_bucket(memory->bytes);
-		what = (uint64_t)memory->pool << 4 | (memory->op & 15);
-		kinds = memory->kind;
-	}
-	return fn | flags << 32 | bucket << 40 | what << 48 | kinds << 56;
+	return fn | flags << 32 | (uint64_t)class_bucket(memory->bytes) << 40 | what << 48 |
+	       (uint64_t)memory->kind << 56;
+}
+
+/* Of a copy or a call about memory. */
+static inline uint64_t expect_key(const struct record *record, uint32_t fn, bool cold)
+{
+	const struct spy_rec_copy *copy = record_copy(record);
+
+	return copy ? expect_copy_key(copy, fn, cold)
+		    : expect_memory_key(record_memory(record), fn, cold);
 }
 
 /* Such a call has been met in the main reading. */
@@ -270,10 +277,10 @@ static inline void expect_count(struct call_class *class, uint64_t ns)
 
 /* A call's class; a new one, told from its neighbours, for a call there was none of. fn: number in
  * the set's functions. */
-static inline struct call_class *expect_class(struct expect *e, const union spy_any *raw,
+static inline struct call_class *expect_class(struct expect *e, const struct record *record,
 					      uint32_t fn, bool cold)
 {
-	uint16_t event = raw->other.event;
+	uint16_t event = record->event;
 	const struct class_place *place;
 	uint64_t key;
 
@@ -284,7 +291,7 @@ static inline struct call_class *expect_class(struct expect *e, const union spy_
 			return e->plain[i];
 		return expect_find_plain(e, fn, cold);
 	}
-	key = expect_key(raw, fn, cold);
+	key = expect_key(record, fn, cold);
 	place = expect_place(e, key);
 	return likely(place->class != NULL) ? place->class : expect_add(e, key);
 }
@@ -298,7 +305,7 @@ static inline bool expect_cold(struct expect *e, const struct record *record)
 {
 	const struct cold_marks *marks = &e->processes[record->process];
 
-	if (likely(cold_marks_know(marks, record->raw, record->contract)))
+	if (likely(cold_marks_know(marks, record, record->contract)))
 		return false;
 	return expect_cold_slow(e, record);
 }

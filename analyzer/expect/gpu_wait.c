@@ -73,7 +73,7 @@ static const struct gpu_waits copy_async[COPY_DIRECTIONS][SIDES_COUNT] = {
 };
 /* clang-format on */
 
-static const struct gpu_waits *of_copy(const struct spy_rec_copy *copy, uint8_t contract)
+const struct gpu_waits *gpu_wait_of_copy(const struct spy_rec_copy *copy, uint8_t contract)
 {
 	unsigned int direction =
 		copy->direction < COPY_DIRECTIONS ? copy->direction : SPY_DIR_UNKNOWN;
@@ -98,7 +98,7 @@ static const struct gpu_waits *of_copy(const struct spy_rec_copy *copy, uint8_t 
 static const struct gpu_waits set_host = {GPU_WAIT_STREAM, GPU_WAIT_INTENDED,
 					  "setting host memory waits for the stream"};
 
-static const struct gpu_waits *of_memory(const struct spy_rec_memory *memory, uint8_t contract)
+const struct gpu_waits *gpu_wait_of_memory(const struct spy_rec_memory *memory, uint8_t contract)
 {
 	switch (contract) {
 	case SPY_CONTRACT_MEMSET_SYNC:
@@ -117,19 +117,13 @@ static const struct gpu_waits *of_memory(const struct spy_rec_memory *memory, ui
 	}
 }
 
-const struct gpu_waits *gpu_wait_of_data(const union spy_any *raw, uint8_t contract)
-{
-	return raw->other.event == SPY_EV_COPY ? of_copy(&raw->copy, contract)
-					       : of_memory(&raw->memory, contract);
-}
-
-bool gpu_wait_ended(const union spy_any *raw, uint8_t contract, const struct gpu_waits *waits)
+bool gpu_wait_ended(const struct record *record, uint8_t contract, const struct gpu_waits *waits)
 {
 	if (waits->sort == GPU_WAIT_INTENDED)
 		return true;
 	if (waits->sort != GPU_WAIT_HIDDEN)
 		return false;
-	if (raw->other.event == SPY_EV_COPY)
-		return raw->copy.direction != SPY_DIR_H2D;
+	if (record->event == SPY_EV_COPY)
+		return record_direction(record) != SPY_DIR_H2D;
 	return contract == SPY_CONTRACT_FREE;
 }

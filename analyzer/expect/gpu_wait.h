@@ -7,8 +7,7 @@
 #define CUDASPY_GPU_WAIT_H
 
 #include "cudaspy/contract.h"
-#include "trace/records.h"
-#include "trace/trace.h"
+#include "trace/record.h"
 
 /* For which work. */
 enum gpu_wait {
@@ -33,20 +32,29 @@ struct gpu_waits {
 
 /* For gpu_wait_of. */
 extern const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT], gpu_waits_launch_blocks;
-const struct gpu_waits *gpu_wait_of_data(const union spy_any *raw, uint8_t contract);
+const struct gpu_waits *gpu_wait_of_copy(const struct spy_rec_copy *copy, uint8_t contract);
+const struct gpu_waits *gpu_wait_of_memory(const struct spy_rec_memory *memory, uint8_t contract);
 
-/* The record is of a call, `contract` (enum spy_contract) its function's; settings: of its
+/* A call, of a copy or about memory if they are not NULL, `contract` (enum spy_contract) its function's; settings: of its
  * trace. */
-static inline const struct gpu_waits *gpu_wait_of(const union spy_any *raw, uint8_t contract,
-						  const struct cuda_settings *settings)
+static inline const struct gpu_waits *gpu_wait_of_call(const struct spy_rec_copy *copy,
+						       const struct spy_rec_memory *memory,
+						       uint8_t contract,
+						       const struct cuda_settings *settings)
 {
 	if (unlikely(settings->launches_block) && contract == SPY_CONTRACT_LAUNCH)
 		return &gpu_waits_launch_blocks;
 	if (unlikely(settings->loads_eagerly) && contract == SPY_CONTRACT_LIBRARY)
 		contract = SPY_CONTRACT_MODULE; /* measured */
-	if (raw->other.event == SPY_EV_COPY || raw->other.event == SPY_EV_MEMORY)
-		return gpu_wait_of_data(raw, contract);
-	return &gpu_waits_by_contract[contract];
+	if (copy)
+		return gpu_wait_of_copy(copy, contract);
+	return memory ? gpu_wait_of_memory(memory, contract) : &gpu_waits_by_contract[contract];
+}
+
+static inline const struct gpu_waits *gpu_wait_of(const struct record *record, uint8_t contract,
+						  const struct cuda_settings *settings)
+{
+	return gpu_wait_of_call(record_copy(record), record_memory(record), contract, settings);
 }
 
 /* A wait after which the work waited for is done: not one for room in the queue. */
@@ -57,6 +65,6 @@ static inline bool gpu_wait_is_for_work(const struct gpu_waits *waits)
 
 /* The call has returned: is what it waits for done? Of hidden waits only some are certain: a copy from pageable memory may
  * have been staged, and not every load of code or change of a limit waits. */
-bool gpu_wait_ended(const union spy_any *raw, uint8_t contract, const struct gpu_waits *waits);
+bool gpu_wait_ended(const struct record *record, uint8_t contract, const struct gpu_waits *waits);
 
 #endif

@@ -84,7 +84,7 @@ static inline struct busy_stream *find_busy(struct learner *l, uint64_t stream, 
 }
 
 /* b: the stream's, if it has work already. */
-static inline void submit(struct learner *l, const union spy_any *raw,
+static inline void submit(struct learner *l, const struct record *record,
 			  const struct call_signature *signature, struct busy_stream *b)
 {
 	if (!b && l->n_busy == BUSY_STREAMS)
@@ -92,26 +92,26 @@ static inline void submit(struct learner *l, const union spy_any *raw,
 	if (!b) {
 		l->recent = l->n_busy;
 		b = &l->busy[l->n_busy++];
-		*b = (struct busy_stream){.stream = signature_stream(signature, raw),
-					  .device = raw->call_head.device};
+		*b = (struct busy_stream){.stream = signature_stream(signature, record),
+					  .device = record->device};
 	}
 	b->submitted++;
-	b->event = signature->does == FUNCTION_RECORDS_EVENT ? raw->op.object : 0;
+	b->event = signature->does == FUNCTION_RECORDS_EVENT ? record_object(record) : 0;
 }
 
 /* The call has waited: what it waited for is done. */
-static void finish(struct learner *l, const union spy_any *raw, uint8_t what)
+static void finish(struct learner *l, const struct record *record, uint8_t what)
 {
 	size_t i;
 
 	for (i = 0; i < l->n_busy; i++) {
 		struct busy_stream *b = &l->busy[i];
 		bool done = what == GPU_WAIT_EVENT
-				    ? raw->other.event == SPY_EV_OP && raw->op.object &&
-					      b->event == raw->op.object
+				    ? record->event == SPY_EV_OP && record_object(record) &&
+					      b->event == record_object(record)
 			    : what == GPU_WAIT_DEVICE
-				    ? b->device == raw->call_head.device
-				    : is_stream(b, record_stream(raw), raw->call_head.device);
+				    ? b->device == record->device
+				    : is_stream(b, record_stream(record), record->device);
 
 		if (done)
 			l->busy[i--] = l->busy[--l->n_busy];
@@ -152,65 +152,67 @@ void firsts_add(struct first_call **firsts, struct expect *e, const struct first
 }
 
 /* The first of its kind in this stream. */
-static void learn_first(struct learner *l, const union spy_any *raw, uint32_t fn, uint64_t own_ns,
-			enum cold_kind signature, uint32_t value)
+static void learn_first(struct learner *l, const struct record *record, uint32_t fn,
+			uint64_t own_ns, enum cold_kind signature, uint32_t value)
 {
 	struct first_call call = {
-		.key = {l->stream->trace->index, value, signature, raw->call_head.device},
-		.time = raw->call_head.time,
+		.key = {l->stream->trace->index, value, signature, record->device},
+		.time = record_time(record),
 		.own_ns = own_ns,
 		.class = {.fn = fn},
 	};
 	uint64_t key;
 
-	if (raw->other.event == SPY_EV_COPY || raw->other.event == SPY_EV_MEMORY) {
-		key = expect_key(raw, fn, false);
+	if (record->event == SPY_EV_COPY || record->event == SPY_EV_MEMORY) {
+		key = expect_key(record, fn, false);
 		memcpy(&call.class, &key, sizeof(key));
 	}
 	firsts_add(&l->learned->firsts, l->e, &call);
 }
 
 /* Keeps account of what the thread has submitted and waited for. b: the stream's, or NULL. */
-static inline void keep_account(struct learner *l, const union spy_any *raw,
+static inline void keep_account(struct learner *l, const struct record *record,
 				const struct call_signature *signature, struct busy_stream *b)
 {
 	switch (signature->waits->sort) {
 	case GPU_WAIT_QUEUE:
-		submit(l, raw, signature, b);
+		submit(l, record, signature, b);
 		break;
 	case GPU_WAIT_INTENDED:
-		finish(l, raw, signature->waits->what);
+		finish(l, record, signature->waits->what);
 		break;
 	case GPU_WAIT_HIDDEN:
 		/* From pageable memory copies do not always wait; nor do all changes of limits
 		 * and of modules. */
 		if (signature->waited)
-			finish(l, raw, signature->waits->what);
+			finish(l, record, signature->waits->what);
 		else if (signature->copy)
-			submit(l, raw, signature, b);
+			submit(l, record, signature, b);
 		break;
 	default:
 		if (signature->contract == SPY_CONTRACT_ALLOC_POOL)
-			submit(l, raw, signature, b);
+			submit(l, record, signature, b);
 		break;
 	}
 }
 
 /* Is it certain that nothing begins with the call, nor with any other of its signature? Else what
  * does. */
-static enum cold_kind might_be_cold(struct learner *l, const union spy_any *raw,
+static enum cold_kind might_be_cold(struct learner *l, const struct record *record,
 				    struct call_signature *signature, uint32_t *value)
 {
-	enum cold_kind cold = cold_first(&l->marks, raw, signature->fn, signature->contract, value);
+	enum cold_kind cold =
+		cold_first(&l->marks, record, signature->fn, signature->contract, value);
 
 	if (cold == COLD_NOT)
-		signature->class = expect_class(l->e, raw, signature->fn, false);
+		signature->class = expect_class(l->e, record, signature->fn, false);
 	return cold;
 }
 
 /* Any call. b: its stream's, or NULL. */
-static void learn_any(struct learner *l, const union spy_any *raw, struct call_signature *signature,
-		      struct busy_stream *b, uint64_t ns, bool rested)
+static void learn_any(struct learner *l, const struct record *record,
+		      struct call_signature *signature, struct busy_stream *b, uint64_t ns,
+		      bool rested)
 {
 	/* Less what the probes saw it waiting. */
 	uint64_t own_ns = ns > l->waited_ns ? ns - l->waited_ns : 0;
@@ -219,16 +221,16 @@ static void learn_any(struct learner *l, const union spy_any *raw, struct call_s
 	uint32_t value;
 
 	if (unlikely(!signature->class)) {
-		cold = might_be_cold(l, raw, signature, &value);
+		cold = might_be_cold(l, record, signature, &value);
 		if (signature->submits || signature->waits->sort != GPU_WAIT_NOT) {
-			uint8_t device = raw->call_head.device;
+			uint8_t device = record->device;
 
 			device = device == SPY_DEVICE_NONE ? 0 : device; /* as accounts have it */
 			l->learned->use.devices[device / 64] |= 1ull << device % 64;
 		}
 	}
 	if (unlikely(cold != COLD_NOT)) {
-		learn_first(l, raw, signature->fn, own_ns, cold, value);
+		learn_first(l, record, signature->fn, own_ns, cold, value);
 	} else {
 		if (signature->waits->sort == GPU_WAIT_QUEUE)
 			clean &= !l->lost && finds_room(b, own_ns);
@@ -238,29 +240,28 @@ static void learn_any(struct learner *l, const union spy_any *raw, struct call_s
 		if (unlikely(l->kernel_ns != 0))
 			histogram_add(&signature->class->kernel, l->kernel_ns);
 	}
-	keep_account(l, raw, signature, b);
+	keep_account(l, record, signature, b);
 	forget_waits(l);
 }
 
-static inline void learn_call(struct learner *l, const union spy_any *raw)
+static inline void learn_call(struct learner *l, const struct record *record)
 {
 	struct call_signature *signature =
-		signature_find(&l->signatures, l->e, l->stream->trace, raw);
-	uint64_t ns = timeline_span_ns(&l->stream->trace->timeline, record_duration(raw));
-	struct busy_stream *b =
-		find_busy(l, signature_stream(signature, raw), raw->call_head.device);
-	bool rested = record_time(raw) - l->called >= l->pause + record_duration(raw);
+		signature_find(&l->signatures, l->e, l->stream->trace, record);
+	uint64_t ns = timeline_span_ns(&l->stream->trace->timeline, record_cycles(record));
+	struct busy_stream *b = find_busy(l, signature_stream(signature, record), record->device);
+	bool rested = record_time(record) - l->called >= l->pause + record_cycles(record);
 
-	l->called = record_time(raw);
+	l->called = record_time(record);
 	if (unlikely(l->waited_ns | l->kernel_ns | l->not_running_ns) || unlikely(l->lost) ||
 	    unlikely(!signature->class) || !signature->only_submits ||
 	    unlikely(signature->waits->sort != GPU_WAIT_QUEUE)) {
-		learn_any(l, raw, signature, b, ns, rested);
+		learn_any(l, record, signature, b, ns, rested);
 		return;
 	}
 	/* As most calls are. */
 	add_sample(signature->class, ns, finds_room(b, ns), rested);
-	submit(l, raw, signature, b);
+	submit(l, record, signature, b);
 }
 
 void machine_add_name(char ***names, size_t *n, const char *name)
@@ -275,52 +276,53 @@ void machine_add_name(char ***names, size_t *n, const char *name)
 }
 
 /* The first one counts, as for the model. */
-static void see_mps(struct trace_use *use, const struct stream *stream, const union spy_any *raw)
+static void see_mps(struct trace_use *use, const struct stream *stream, const struct record *record)
 {
-	const char *directory = record_text(raw, 0);
+	const struct spy_rec_mps *mps = record_mps(record);
+	const char *directory = record_text(record, 0);
 	size_t bytes = strlen(directory) + 1;
 
-	if (use->mps || !raw->mps.initialised)
+	if (use->mps || !mps->initialised)
 		return;
 	use->mps = xcalloc(1, sizeof(*use->mps) + bytes);
-	use->mps->ns = timeline_ns(&stream->trace->timeline, raw->other.time);
+	use->mps->ns = record->ns;
 	use->mps->stream = stream->index;
-	use->mps->uid = raw->mps.uid;
-	use->mps->daemon = raw->mps.daemon;
-	use->mps->server = raw->mps.server;
-	use->mps->server_uid = raw->mps.server_uid;
+	use->mps->uid = mps->uid;
+	use->mps->daemon = mps->daemon;
+	use->mps->server = mps->server;
+	use->mps->server_uid = mps->server_uid;
 	memcpy(use->mps->directory, directory, bytes);
 }
 
-static void see_gpu(struct trace_use *use, const union spy_any *raw)
+static void see_gpu(struct trace_use *use, const struct record *record)
 {
-	const char *uuid = record_text(raw, 1);
+	const char *uuid = record_text(record, 1);
 
 	use->gpus = grow(use->gpus, use->n_gpus, sizeof(*use->gpus));
 	use->gpus[use->n_gpus++] =
-		(struct trace_gpu){raw->gpu.device, hash_key(uuid, strlen(uuid))};
+		(struct trace_gpu){record_gpu(record)->device, hash_key(uuid, strlen(uuid))};
 }
 
-static void see_window(struct learner *l, const union spy_any *raw)
+static void see_window(struct learner *l, const struct record *record)
 {
 	if (is_session(l->stream))
-		phase_see_window(&l->learned->windows, raw);
+		phase_see_window(&l->learned->windows, record);
 }
 
-static void learn_other(struct learner *l, const union spy_any *raw)
+static void learn_other(struct learner *l, const struct record *record)
 {
 	static const char driver[] = "driver ";
 	struct machine *machine = &l->e->machine;
-	uint64_t ns;
+	struct wait_record wait;
 
-	switch (raw->other.event) {
+	switch (record->event) {
 	case SPY_EV_WAIT:
-		ns = timeline_span_ns(&l->stream->trace->timeline, raw->wait.duration);
-		l->waited_ns += ns;
-		l->kernel_ns += raw->wait.kind == SPY_WAIT_IOCTL ? ns : 0;
+		wait = decode_wait(record);
+		l->waited_ns += wait.ns;
+		l->kernel_ns += wait.kind == SPY_WAIT_IOCTL ? wait.ns : 0;
 		break;
 	case SPY_EV_SCHED:
-		l->not_running_ns += raw->sched.not_running_ns;
+		l->not_running_ns += decode_sched(record).not_running_ns;
 		break;
 	case SPY_EV_THREAD: /* another one: it has submitted nothing yet */
 		l->lost = false;
@@ -328,21 +330,21 @@ static void learn_other(struct learner *l, const union spy_any *raw)
 		l->n_busy = 0;
 		break;
 	case SPY_EV_GPU:
-		see_gpu(&l->learned->use, raw);
-		machine_add_name(&machine->gpus, &machine->n_gpus, record_text(raw, 0));
-		see_window(l, raw);
+		see_gpu(&l->learned->use, record);
+		machine_add_name(&machine->gpus, &machine->n_gpus, record_text(record, 0));
+		see_window(l, record);
 		break;
 	case SPY_EV_WINDOW:
-		see_window(l, raw);
+		see_window(l, record);
 		break;
 	case SPY_EV_NOTE:
-		if (raw->note.note == SPY_NOTE_VERSION &&
-		    !strncmp(record_text(raw, 0), driver, strlen(driver)))
+		if (record_note(record)->note == SPY_NOTE_VERSION &&
+		    !strncmp(record_text(record, 0), driver, strlen(driver)))
 			machine_add_name(&machine->drivers, &machine->n_drivers,
-					 record_text(raw, 0) + strlen(driver));
+					 record_text(record, 0) + strlen(driver));
 		break;
 	case SPY_EV_MPS:
-		see_mps(&l->learned->use, l->stream, raw);
+		see_mps(&l->learned->use, l->stream, record);
 		break;
 	default:
 		break;
@@ -354,21 +356,21 @@ static uint64_t pass_over(struct learner *l, struct reader *r)
 {
 	uint64_t bytes;
 
-	l->learned->passed_at = min_u64(l->learned->passed_at, r->record->other.time);
+	l->learned->passed_at = min_u64(l->learned->passed_at, raw_time(r->record));
 	bytes = reader_pass(r, READ_ONE_IN - 1);
 	l->lost = true;
 	forget_waits(l);
 	return bytes;
 }
 
-static void learn_record(struct learner *l, const union spy_any *raw)
+static void learn_record(struct learner *l, const struct record *record)
 {
-	if (unlikely(!record_is_call(raw)))
-		learn_other(l, raw);
-	else if (raw->call_head.depth)
+	if (unlikely(!record_is_call(record)))
+		learn_other(l, record);
+	else if (record->depth)
 		return;
-	else if (likely(!call_failed(&raw->call_head)))
-		learn_call(l, raw);
+	else if (likely(!record_failed(record)))
+		learn_call(l, record);
 	else
 		forget_waits(l);
 }
@@ -380,16 +382,17 @@ static uint64_t pause_cycles(const struct timeline *timeline)
 }
 
 /* A call stands for those that are passed over. */
-static inline void show_call(struct learner *l, const union spy_any *raw, uint64_t records)
+static inline void show_call(struct learner *l, const struct record *record, uint64_t records)
 {
-	if (record_is_call(raw) && !raw->call_head.depth)
-		phases_see(&l->e->phases, raw, records > READ_WHOLE ? READ_ONE_IN : 1);
+	if (record_is_outer_call(record))
+		phases_see(&l->e->phases, record, records > READ_WHOLE ? READ_ONE_IN : 1);
 }
 
 static void learn_stream(struct learner *l, struct stream *stream)
 {
 	struct reader *r = &stream->reader;
 	uint64_t packet = 0, passed = 0;
+	struct record record = {.stream = stream};
 
 	l->stream = stream;
 	l->called = 0;
@@ -413,8 +416,11 @@ static void learn_stream(struct learner *l, struct stream *stream)
 				break;
 		}
 		packet = r->seq;
-		show_call(l, r->record, r->records);
-		learn_record(l, r->record);
+		record_set(&record, r->record);
+		if (!record_is_call(&record)) /* the times of calls are not asked for */
+			record.ns = timeline_ns(&stream->trace->timeline, record_time(&record));
+		show_call(l, &record, r->records);
+		learn_record(l, &record);
 	}
 	l->e->records += r->records + passed / RECORD_BYTES;
 	l->e->outer += r->records;

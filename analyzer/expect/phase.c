@@ -427,16 +427,18 @@ static double count_work(const struct phases *p, const struct trace *trace,
 	return count;
 }
 
-void phase_see_window(struct phase_windows *w, const union spy_any *raw)
+void phase_see_window(struct phase_windows *w, const struct record *record)
 {
-	if (raw->other.event == SPY_EV_GPU) {
+	const struct spy_rec_window *window = record_window(record);
+
+	if (!window) { /* SPY_EV_GPU */
 		w->was_up |= w->dormant && !w->opened;
-	} else if (raw->window.state == SPY_WINDOW_CLOSED) {
+	} else if (window->state == SPY_WINDOW_CLOSED) {
 		w->dormant = true;
-		w->closed = raw->window.number ? raw->other.time : 0;
-	} else if (raw->window.state == SPY_WINDOW_OPEN) {
+		w->closed = window->number ? record_time(record) : 0;
+	} else if (window->state == SPY_WINDOW_OPEN) {
 		w->dormant = false;
-		w->opened = w->opened ?: raw->other.time;
+		w->opened = w->opened ?: record_time(record);
 		w->closed = 0;
 	}
 }

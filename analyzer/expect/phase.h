@@ -18,7 +18,7 @@
 #ifndef CUDASPY_PHASE_H
 #define CUDASPY_PHASE_H
 
-#include "trace/trace.h"
+#include "trace/record.h"
 
 struct phase {
 	uint64_t begin_ns, end_ns;
@@ -73,21 +73,21 @@ static inline struct phase_site *phase_place(const struct phases *p, uint64_t ke
 }
 
 /* A call of the application, of the process in hand, that stands for so many. */
-static inline void phases_see(struct phases *p, const union spy_any *raw, uint64_t weight)
+static inline void phases_see(struct phases *p, const struct record *record, uint64_t weight)
 {
-	uint64_t key = (record_return_address(raw) | (uint64_t)raw->call_head.fn << 48) + 1;
-	uint64_t time = raw->other.time;
+	uint64_t key = (record_return_address(record) | (uint64_t)record->trace_fn << 48) + 1;
+	uint64_t time = record_time(record);
 	struct phase_site *site = p->n_places ? phase_place(p, key) : NULL;
 
 	if (unlikely(!site) || unlikely(!site->key))
-		site = phase_add_site(p, key, raw->other.event);
+		site = phase_add_site(p, key, record->event);
 	if (unlikely(time < site->first))
 		site->first = time;
 	if (likely(time > site->last))
 		site->last = time;
 	site->count += weight;
-	if (unlikely(record_duration(raw) > p->longest)) {
-		p->longest = record_duration(raw);
+	if (unlikely(record_cycles(record) > p->longest)) {
+		p->longest = record_cycles(record);
 		p->longest_at = time;
 	}
 	if (unlikely(site->count >= site->next))
@@ -110,7 +110,7 @@ static inline bool phase_joined(const struct phase_windows *w)
 }
 
 /* Records of the session's stream that say so, in their order. */
-void phase_see_window(struct phase_windows *windows, const union spy_any *raw);
+void phase_see_window(struct phase_windows *windows, const struct record *record);
 
 /* All streams of a process have been seen. Where a window opened in the middle of a run, or was closed in it, the phase lasts to
  * that: what begins and ends there is the recording, not the work. */

@@ -54,10 +54,10 @@ static bool is_try(uint8_t contract)
 	}
 }
 
-static bool submits(const union spy_any *raw, uint8_t contract)
+static bool submits(const struct record *record, uint8_t contract)
 {
 	return spy_contract_submits(contract) &&
-	       (raw->other.event != SPY_EV_COPY || copy_moves(&raw->copy));
+	       (record->event != SPY_EV_COPY || copy_moves(record_copy(record)));
 }
 
 static void see_copy(struct call_signature *signature, const struct spy_rec_copy *copy)
@@ -78,40 +78,38 @@ static bool changes_access(uint8_t does)
 }
 
 struct call_signature *signature_add(struct signature_cache *cache, struct expect *e,
-				     struct trace *trace, const union spy_any *raw)
+				     struct trace *trace, const struct record *record)
 {
 	struct call_signature signature =
 				      {
-					      .head = signature_head(raw),
-					      .detail = signature_detail(raw),
-					      .fn = trace_function(e->set, trace,
-								   raw->call_head.fn),
-					      .failed = call_failed(&raw->call_head),
+					      .head = signature_head(record),
+					      .detail = signature_detail(record),
+					      .fn = trace_function(e->set, trace, record->trace_fn),
+					      .failed = record_failed(record),
 				      },
 			      *place;
 	const struct function *function = &e->set->functions.all[signature.fn];
 
 	signature.contract = function->contract;
-	signature.waits = gpu_wait_of(raw, signature.contract, &trace->cuda);
+	signature.waits = gpu_wait_of(record, signature.contract, &trace->cuda);
 	signature.progress_calls = is_try(signature.contract);
-	if (raw->other.event == SPY_EV_COPY)
-		see_copy(&signature, &raw->copy);
-	if (raw->other.event == SPY_EV_OP)
+	if (record->event == SPY_EV_COPY)
+		see_copy(&signature, record_copy(record));
+	if (record->event == SPY_EV_OP)
 		signature.does = function->does;
-	signature.submits = submits(raw, signature.contract);
-	signature.is_work =
-		raw->other.event != SPY_EV_OP || signature.does == FUNCTION_LAUNCHES_GRAPH;
+	signature.submits = submits(record, signature.contract);
+	signature.is_work = record->event != SPY_EV_OP || signature.does == FUNCTION_LAUNCHES_GRAPH;
 	signature.host_visible = signature.to_host || signature.does == FUNCTION_LAUNCHES_GRAPH ||
 				 signature.does == FUNCTION_SHOWS_OTHERS;
-	signature.waited = gpu_wait_ended(raw, signature.contract, signature.waits);
-	signature.has_stream = raw->other.event >= SPY_EV_OP;
+	signature.waited = gpu_wait_ended(record, signature.contract, signature.waits);
+	signature.has_stream = record->event >= SPY_EV_OP;
 	signature.peers = changes_access(function->does);
 	signature.only_submits = signature.submits && signature.is_work && !signature.waited &&
 				 !signature.failed && signature.does == FUNCTION_OTHER &&
 				 signature.has_stream;
-	signature.stream_left = raw->other.event == SPY_EV_COPY ? 16 : 0;
+	signature.stream_left = record->event == SPY_EV_COPY ? 16 : 0;
 	signature.stream_right =
-		raw->other.event == SPY_EV_COPY || raw->other.event == SPY_EV_LAUNCH ? 16 : 0;
+		record->event == SPY_EV_COPY || record->event == SPY_EV_LAUNCH ? 16 : 0;
 	make_room(cache);
 	place = signature_place(cache, signature.head, signature.detail);
 	*place = signature;

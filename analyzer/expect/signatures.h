@@ -62,15 +62,15 @@ void signatures_release(struct signature_cache *cache);
 
 /* For signature_find. */
 struct call_signature *signature_add(struct signature_cache *cache, struct expect *e,
-				     struct trace *trace, const union spy_any *raw);
+				     struct trace *trace, const struct record *record);
 
 /* part of the detail of each signature, not of an empty place */
 #define SIGNATURE_IN_USE ((uint64_t)1 << 63)
 
 /* Event, function, result, device and depth. */
-static inline uint64_t signature_head(const union spy_any *raw)
+static inline uint64_t signature_head(const struct record *record)
 {
-	return record_word(raw, offsetof(struct spy_rec_head, event));
+	return record->head;
 }
 
 /* Of copies and calls about memory: the class's size, and what lies in the upper 16 bits of a
@@ -80,19 +80,21 @@ static inline uint64_t signature_of_bytes(uint64_t bytes, uint64_t word)
 	return SIGNATURE_IN_USE | (uint64_t)class_bucket(bytes) << 16 | word >> 48;
 }
 
-static inline uint64_t signature_detail(const union spy_any *raw)
+static inline uint64_t signature_detail(const struct record *record)
 {
-	switch (raw->other.event) {
+	const union spy_any *raw = record->raw;
+
+	switch (record->event) {
 	case SPY_EV_LAUNCH:
-		return SIGNATURE_IN_USE | record_kernel(&raw->launch);
+		return SIGNATURE_IN_USE | record_kernel(record);
 	case SPY_EV_COPY:
 		return signature_of_bytes(raw->copy.bytes,
-					  record_word(raw, sizeof(struct spy_rec_head) + 8)) |
-		       record_word(raw, sizeof(struct spy_rec_head)) >> 48 << 24;
+					  raw_word(raw, sizeof(struct spy_rec_head) + 8)) |
+		       raw_word(raw, sizeof(struct spy_rec_head)) >> 48 << 24;
 	case SPY_EV_MEMORY:
 		return signature_of_bytes(raw->memory.bytes,
-					  record_word(raw, sizeof(struct spy_rec_head))) |
-		       (uint64_t)memory_is_nothing(&raw->memory) << 24;
+					  raw_word(raw, sizeof(struct spy_rec_head))) |
+		       (uint64_t)memory_is_nothing(record_memory(record)) << 24;
 	default:
 		return SIGNATURE_IN_USE;
 	}
@@ -123,26 +125,28 @@ static inline struct call_signature *signature_place(const struct signature_cach
 
 /* As record_stream. */
 static inline uint64_t signature_stream(const struct call_signature *signature,
-					const union spy_any *raw)
+					const struct record *record)
 {
 	if (unlikely(!signature->has_stream))
 		return 0;
-	return record_word(raw, sizeof(struct spy_rec_head) + 8) << signature->stream_left >>
+	return raw_word(record->raw, sizeof(struct spy_rec_head) + 8) << signature->stream_left >>
 	       signature->stream_right;
 }
 
 /* The signature of a call of that trace, valid until the next call of this function. */
 static inline struct call_signature *signature_find(struct signature_cache *cache, struct expect *e,
-						    struct trace *trace, const union spy_any *raw)
+						    struct trace *trace,
+						    const struct record *record)
 {
 	struct call_signature *signature;
 
 	if (likely(cache->n_places)) {
-		signature = signature_place(cache, signature_head(raw), signature_detail(raw));
+		signature =
+			signature_place(cache, signature_head(record), signature_detail(record));
 		if (likely(signature->detail))
 			return signature;
 	}
-	return signature_add(cache, e, trace, raw);
+	return signature_add(cache, e, trace, record);
 }
 
 #endif

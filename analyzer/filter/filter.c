@@ -574,23 +574,21 @@ bool filter_has_gpu(const struct filtering *f, size_t process, uint8_t device)
 /* The application's call that the record is, or is of. */
 static uint32_t function_of(const struct filtering *f, const struct record *record)
 {
-	const union spy_any *raw = record->raw;
 	struct trace *trace = record->stream->trace;
 
-	if (record_is_call(raw) || raw->other.event == SPY_EV_COUNT)
+	if (record_is_call(record) || record->event == SPY_EV_COUNT)
 		return record->fn;
-	switch (raw->other.event) {
+	switch (record->event) {
 	case SPY_EV_WAIT:
-		return trace_function(f->set, trace, raw->wait.outer_fn);
+		return trace_function(f->set, trace, decode_wait(record).outer_fn);
 	case SPY_EV_TAKEN:
 	case SPY_EV_RELEASED:
-		return trace_function(f->set, trace, raw->taken.outer_fn);
 	case SPY_EV_HELD:
-		return trace_function(f->set, trace, raw->held.outer_fn);
+		return trace_function(f->set, trace, decode_lock(record).outer_fn);
 	case SPY_EV_STACK:
-		return trace_function(f->set, trace, raw->stack.fn);
+		return trace_function(f->set, trace, record_stack(record)->fn);
 	case SPY_EV_PYTHON_STACK:
-		return trace_function(f->set, trace, raw->python_stack.fn);
+		return trace_function(f->set, trace, record_python_stack(record)->fn);
 	default:
 		return FILTER_NO_FUNCTION;
 	}
@@ -599,19 +597,18 @@ static uint32_t function_of(const struct filtering *f, const struct record *reco
 /* What does not say it itself, as calls inside others, was made with the device that was current before. */
 static uint8_t device_of(struct filtering *f, const struct record *record)
 {
-	const union spy_any *raw = record->raw;
 	uint8_t device = SPY_DEVICE_NONE, *now;
 
-	if (raw->other.event == SPY_EV_GPU_OP)
-		return raw->gpu_op.device;
-	if (raw->other.event == SPY_EV_GPU)
-		return (uint8_t)min_u64(raw->gpu.device, SPY_DEVICE_NONE);
+	if (record->event == SPY_EV_GPU_OP)
+		return record_gpu_op(record)->device;
+	if (record->event == SPY_EV_GPU)
+		return (uint8_t)min_u64(record_gpu(record)->device, SPY_DEVICE_NONE);
 	now = answer_at(&f->devices, &f->n_devices, record->thread->index, SPY_DEVICE_NONE);
-	if (record_is_call(raw))
-		device = raw->call_head.device;
-	else if (raw->other.event == SPY_EV_WAIT)
-		device = (uint8_t)raw->wait.device;
-	if (device != SPY_DEVICE_NONE || (record_is_call(raw) && !raw->call_head.depth))
+	if (record_is_call(record))
+		device = record->device;
+	else if (record->event == SPY_EV_WAIT)
+		device = decode_wait(record).device;
+	if (device != SPY_DEVICE_NONE || (record_is_outer_call(record)))
 		*now = device;
 	return *now;
 }

@@ -131,47 +131,54 @@ static void see_call(struct surveyor *v, struct trace *trace, uint16_t number, u
 	s->functions[fn] |= (uint8_t)how;
 }
 
-static void see_other(struct surveyor *v, const union spy_any *raw)
+static void see_other(struct surveyor *v, const struct record *record)
 {
-	switch (raw->other.event) {
+	const struct spy_rec_nvtx_name *named;
+	const struct spy_rec_nccl_comm *comm;
+	const struct spy_rec_thread *thread;
+
+	switch (record->event) {
 	case SPY_EV_THREAD:
-		add_name(v, raw->thread.tid, raw->thread.name, sizeof(raw->thread.name), false);
+		thread = record_thread(record);
+		add_name(v, thread->tid, thread->name, sizeof(thread->name), false);
 		break;
 	case SPY_EV_NVTX_NAME:
-		if (raw->nvtx_name.what == SPY_NAMED_THREAD)
-			add_name(v, (uint32_t)raw->nvtx_name.object, record_text(raw, 0),
-				 SPY_TEXT_MAX, true);
+		named = record_nvtx_name(record);
+		if (named->what == SPY_NAMED_THREAD)
+			add_name(v, (uint32_t)named->object, record_text(record, 0), SPY_TEXT_MAX,
+				 true);
 		break;
 	case SPY_EV_COUNT:
-		see_call(v, v->stream->trace, raw->count.fn, SURVEY_NESTED);
+		see_call(v, v->stream->trace, record_count(record)->fn, SURVEY_NESTED);
 		break;
 	case SPY_EV_RANGE_NAME:
-		range_names_get(&v->s->ranges, record_text(raw, 0), record_text(raw, 1),
-				raw->range_name.folded);
+		range_names_get(&v->s->ranges, record_text(record, 0), record_text(record, 1),
+				record_range_name(record)->folded);
 		break;
 	case SPY_EV_NCCL_COMM:
+		comm = record_nccl_comm(record);
 		add_rank(v->s, &(struct survey_rank){.process = v->process,
-						     .number = raw->nccl_comm.rank,
-						     .ranks = raw->nccl_comm.ranks,
-						     .device = raw->nccl_comm.device});
+						     .number = comm->rank,
+						     .ranks = comm->ranks,
+						     .device = comm->device});
 		break;
 	case SPY_EV_GPU_OP:
-		v->s->devices[raw->gpu_op.device] = true;
+		v->s->devices[record_gpu_op(record)->device] = true;
 		break;
 	default:
 		break;
 	}
 }
 
-static void see(struct surveyor *v, const union spy_any *raw)
+static void see(struct surveyor *v, const struct record *record)
 {
-	if (!record_is_call(raw)) {
-		see_other(v, raw);
+	if (!record_is_call(record)) {
+		see_other(v, record);
 		return;
 	}
-	see_call(v, v->stream->trace, raw->call_head.fn,
-		 raw->call_head.depth ? SURVEY_NESTED : SURVEY_CALLED);
-	v->s->devices[raw->call_head.device] = true;
+	see_call(v, v->stream->trace, record->trace_fn,
+		 record->depth ? SURVEY_NESTED : SURVEY_CALLED);
+	v->s->devices[record->device] = true;
 }
 
 static void see_stream(struct surveyor *v, struct stream *stream)
@@ -179,6 +186,7 @@ static void see_stream(struct surveyor *v, struct stream *stream)
 	struct reader *r = &stream->reader;
 	const struct timeline *timeline = &stream->trace->timeline;
 	struct survey_span *span = &v->s->processes[stream->trace->index];
+	struct record record = {0};
 	bool any = false;
 
 	v->stream = stream;
@@ -191,7 +199,8 @@ static void see_stream(struct surveyor *v, struct stream *stream)
 		if (unlikely(r->tid != v->tid) && r->kind != SPY_STREAM_GPU)
 			thread_get(v->s, v->process, r->tid);
 		v->tid = r->tid;
-		see(v, r->record);
+		record_of_stream(&record, stream);
+		see(v, &record);
 	}
 	if (any)
 		span->last_ns = max_u64(span->last_ns, timeline_ns(timeline, r->time));

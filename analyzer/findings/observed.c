@@ -57,7 +57,7 @@ bool observed_stood_still(const struct observed *o, uint64_t *only)
 
 bool observed_means_to_wait(const struct observed *o)
 {
-	return o->waits->sort == GPU_WAIT_INTENDED && !call_failed(&o->record->raw->call_head);
+	return o->waits->sort == GPU_WAIT_INTENDED && !record_failed(o->record);
 }
 
 bool observed_starts_up(const struct observed *o)

@@ -9,13 +9,6 @@
 
 /* ---- sites ---------------------------------------------------------------------------------- */
 
-static uint64_t bytes_of(const union spy_any *raw)
-{
-	if (raw->other.event == SPY_EV_COPY)
-		return raw->copy.bytes;
-	return raw->other.event == SPY_EV_MEMORY ? raw->memory.bytes : 0;
-}
-
 /* Field by field: the key has just been put together so, and is not yet to be had in larger
  * pieces. */
 static inline bool same_key(const struct site_key *a, const struct site_key *b)
@@ -273,22 +266,22 @@ void sites_settle(struct accounting *accounts)
 static struct site *site_of(struct findings *f, const struct observed *o, uint32_t detector,
 			    uint32_t variant)
 {
-	struct site_key key = {.return_address = record_return_address(o->record->raw),
-			       .process = o->record->process,
-			       .epoch = model_gone(o->record->thread->process,
-						   record_return_address(o->record->raw)),
-			       .fn = o->record->fn,
-			       .detector = detector,
-			       .variant = variant};
+	struct site_key key = {
+		.return_address = record_return_address(o->record),
+		.process = o->record->process,
+		.epoch = model_gone(o->record->thread->process, record_return_address(o->record)),
+		.fn = o->record->fn,
+		.detector = detector,
+		.variant = variant};
 
 	return find_site(f, &key);
 }
 
 static const char *kernel_of(const struct record *record)
 {
-	if (record->raw->other.event != SPY_EV_LAUNCH)
+	if (record->event != SPY_EV_LAUNCH)
 		return NULL;
-	return model_kernel(record->thread->process, record_kernel(&record->raw->launch));
+	return model_kernel(record->thread->process, record_kernel(record));
 }
 
 static void claim_call(const struct observed *o, struct site *site, const struct verdict *v,
@@ -299,12 +292,12 @@ static void claim_call(const struct observed *o, struct site *site, const struct
 			      .verdict = *v,
 			      .thread = call->thread,
 			      .device = call->device,
-			      .failed = call_failed(&o->record->raw->call_head),
+			      .failed = record_failed(o->record),
 			      .phase = &o->accounts->expect->phases.all[o->record->process],
 			      .begin_ns = call->begin_ns,
 			      .end_ns = call->end_ns,
 			      .hidden_ns = completed_ns(call, BUCKET_GPU_HIDDEN),
-			      .bytes = bytes_of(o->record->raw),
+			      .bytes = record_bytes(o->record),
 			      .submissions = observed_submissions(o),
 			      .progress_calls = o->account->recent_ops.progress_calls,
 			      .stack = call->stack,
@@ -325,7 +318,7 @@ static void claim_call(const struct observed *o, struct site *site, const struct
 /* Which detectors see the call. In one that starts CUDA or a GPU up all else is small. */
 static uint64_t who_judges(const struct findings *f, const struct observed *o)
 {
-	if (call_failed(&o->record->raw->call_head))
+	if (record_failed(o->record))
 		return f->failures;
 	if (o->account->starts_up)
 		return f->always[SPY_CONTRACT_INIT];
@@ -336,7 +329,7 @@ static uint64_t who_judges(const struct findings *f, const struct observed *o)
  * before? As the recorder decides it (is_due in shim/stack/stack.c). */
 static bool is_outlier(struct findings *f, const struct observed *o)
 {
-	struct told_key key = {.return_address = record_return_address(o->record->raw),
+	struct told_key key = {.return_address = record_return_address(o->record),
 			       .kernel = kernel_of(o->record),
 			       .process = o->record->process,
 			       .fn = o->record->fn};

@@ -14,7 +14,7 @@
 /* Does a call that waited for the GPU prove that it worked? One that does anything else may have taken longer for that. */
 static bool proves_work(const struct record *record)
 {
-	if (call_failed(&record->raw->call_head))
+	if (record_failed(record))
 		return false;
 	switch (record->contract) {
 	case SPY_CONTRACT_STREAM:
@@ -22,8 +22,7 @@ static bool proves_work(const struct record *record)
 	case SPY_CONTRACT_DEVICE:
 		return true;
 	case SPY_CONTRACT_COPY_SYNC:
-		return record->raw->other.event == SPY_EV_COPY &&
-		       !copy_is_pageable(&record->raw->copy);
+		return record->event == SPY_EV_COPY && !copy_is_pageable(record_copy(record));
 	default:
 		return false;
 	}
@@ -65,17 +64,15 @@ void busy_see_call(struct idle_gpu *gpu, struct host_thread *h, const struct pha
 void busy_see_look(struct host_thread *h, const struct phase *phase, const struct record *record,
 		   uint64_t in_calls_ns)
 {
-	const struct spy_rec_sched *raw = &record->raw->sched;
-	uint64_t window_ns = timeline_span_ns(&record->stream->trace->timeline, raw->window);
-	uint64_t begin_ns = max_u64(record->ns - min_u64(window_ns, record->ns), phase->begin_ns);
+	const struct sched_record sched = decode_sched(record);
+	uint64_t begin_ns =
+		max_u64(record->ns - min_u64(sched.window_ns, record->ns), phase->begin_ns);
 	uint64_t end_ns = min_u64(record->ns, phase->end_ns);
-	uint64_t unknown_ns =
-		raw->unknown == UINT16_MAX ? window_ns : (uint64_t)raw->unknown * SPY_UNKNOWN_UNIT;
-	uint64_t lacked_ns = add_capped(raw->not_running_ns, unknown_ns);
+	uint64_t lacked_ns = add_capped(sched.not_running_ns, sched.unknown_ns);
 
 	h->looked_ns = record->ns;
 	h->unsure_ns = 0;
-	if (raw->event == SPY_EV_GAP) { /* most of the time was between calls */
+	if (record->event == SPY_EV_GAP) { /* most of the time was between calls */
 		lacked_ns = min_u64(lacked_ns, in_calls_ns - h->looked_in_calls_ns);
 		h->looked_in_calls_ns = in_calls_ns;
 	}

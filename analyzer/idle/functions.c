@@ -13,23 +13,22 @@
 
 /* A function that has run, and what it was run for. */
 struct run {
-	const struct record *record;
+	struct host_function_record host;
 	struct gpu_stream *stream;
 	struct stream_function function;
-	uint64_t begin_ns;
 };
 
-static struct gpu_stream *stream_of(struct idle *idle, const struct record *record,
+static struct gpu_stream *stream_of(struct idle *idle, uint32_t process,
+				    const struct host_function_record *host,
 				    const struct thread *by)
 {
-	const struct spy_rec_host_function *raw = &record->raw->host_function;
-	uint64_t handle = raw->stream;
+	uint64_t handle = host->stream;
 
 	if (handle == STREAM_PER_THREAD && by)
 		handle += own_stream(by);
-	return streams_find(
-		&idle->accounts->work,
-		&(struct stream_key){handle, record->process, streams_device(raw->device)}, false);
+	return streams_find(&idle->accounts->work,
+			    &(struct stream_key){handle, process, streams_device(host->device)},
+			    false);
 }
 
 /* Is all that the other stream has been given done, because the function's stream has waited for it? Or does it wait
@@ -54,13 +53,13 @@ static bool is_no_obstacle(const struct run *run, const struct gpu_stream *other
 static uint64_t others_idle_since(const struct run *run)
 {
 	const struct device_streams *d = run->stream->beside;
-	uint64_t since_ns = run->begin_ns, seen = 0;
+	uint64_t since_ns = run->host.begin_ns, seen = 0;
 	uint64_t most = streams_outstanding(d) - (run->stream->submitted - run->stream->done);
 	const struct gpu_stream *stream;
 	unsigned int looks = 0;
 
-	for (stream = streams_first(d, run->begin_ns); stream && looks < OTHERS_LOOKED_AT;
-	     stream = streams_next(d, stream, run->begin_ns), looks++) {
+	for (stream = streams_first(d, run->host.begin_ns); stream && looks < OTHERS_LOOKED_AT;
+	     stream = streams_next(d, stream, run->host.begin_ns), looks++) {
 		if (stream == run->stream)
 			continue;
 		if (stream_is_busy(stream) && !is_no_obstacle(run, stream))
@@ -86,7 +85,7 @@ static const struct completed_call *first_behind(const struct run *run,
 
 		if (call->begin_ns < run->function.begin_ns)
 			break;
-		if (call->stream != run->record->raw->host_function.stream)
+		if (call->stream != run->host.stream)
 			continue;
 		if (call->begin_ns == run->function.begin_ns)
 			*handed = call;
@@ -101,7 +100,7 @@ static uint64_t work_behind_since(const struct run *run, const struct completed_
 {
 	uint64_t ns = run->stream->handed_ns;
 
-	return ns <= run->begin_ns || !behind ? ns : min_u64(ns, behind->end_ns);
+	return ns <= run->host.begin_ns || !behind ? ns : min_u64(ns, behind->end_ns);
 }
 
 /* A call of another stream that may have given the GPU something to do. */
@@ -122,16 +121,9 @@ void functions_see_call(struct idle_user *user, const struct gpu_stream *stream,
 static bool ran(struct idle *idle, const struct record *record, const struct thread *by,
 		struct run *run)
 {
-	const struct spy_rec_host_function *raw = &record->raw->host_function;
-	const struct timeline *timeline = &record->stream->trace->timeline;
-
-	*run = (struct run){.record = record,
-			    .stream = stream_of(idle, record, by),
-			    .begin_ns =
-				    record->ns -
-				    min_u64(timeline_span_ns(timeline, raw->duration), record->ns)};
+	run->stream = stream_of(idle, record->process, &run->host, by);
 	return run->stream &&
-	       stream_function_ran(run->stream, timeline_ns(timeline, raw->handed), &run->function);
+	       stream_function_ran(run->stream, run->host.submitted_ns, &run->function);
 }
 
 /* Between the look at the clock and the call's own there is next to nothing. */
@@ -155,17 +147,15 @@ uint64_t functions_address(const struct idle_gpu *gpu, const struct process *pro
 	return 0;
 }
 
-static void remember(struct idle_gpu *gpu, const struct run *run)
+static void remember(struct idle_gpu *gpu, const struct process *process, const struct run *run)
 {
-	const struct spy_rec_host_function *raw = &run->record->raw->host_function;
-
 	if (!gpu->ran)
 		gpu->ran = xcalloc(FUNCTIONS_KEPT, sizeof(*gpu->ran));
-	gpu->ran[gpu->n_ran++ % FUNCTIONS_KEPT] = (struct ran_function){
-		.process = run->record->thread->process,
-		.stream = raw->stream,
-		.handed_ns = timeline_ns(&run->record->stream->trace->timeline, raw->handed),
-		.address = raw->function};
+	gpu->ran[gpu->n_ran++ % FUNCTIONS_KEPT] =
+		(struct ran_function){.process = process,
+				      .stream = run->host.stream,
+				      .handed_ns = run->host.submitted_ns,
+				      .address = run->host.function};
 }
 
 static void find_shared(struct idle *idle)
@@ -200,20 +190,19 @@ static bool is_its_alone(struct idle *idle, const struct process *process,
 
 void functions_see_run(struct idle *idle, const struct record *record)
 {
-	const struct spy_rec_host_function *raw = &record->raw->host_function;
+	struct run run = {.host = decode_host_function(record)};
 	const struct process *process = record->thread->process;
-	const struct thread *by = model_find_thread(idle->accounts->model, process, raw->tid);
+	const struct thread *by = model_find_thread(idle->accounts->model, process, run.host.tid);
 	const struct thread_account *c = by ? thread_account_of(idle->accounts, by) : NULL;
 	size_t index =
-		work_index(&idle->accounts->work, record->process, streams_device(raw->device));
+		work_index(&idle->accounts->work, record->process, streams_device(run.host.device));
 	const struct completed_call *behind, *handed = NULL;
 	struct idle_user *user = &idle->users[index];
 	uint64_t since_ns;
-	struct run run;
 	bool known = ran(idle, record, by, &run);
 
 	if (user->gpu)
-		remember(&idle->gpus[user->gpu - 1], &run);
+		remember(&idle->gpus[user->gpu - 1], process, &run);
 	if (!known || !is_its_alone(idle, process, user) || run.stream->work == run.function.work)
 		return;
 	since_ns = others_idle_since(&run);
@@ -224,11 +213,11 @@ void functions_see_run(struct idle *idle, const struct record *record)
 	since_ns = max_u64(since_ns, last_elsewhere(user, run.stream));
 	idle_add_interval(idle, &idle->gpus[user->gpu - 1], process, since_ns, record->ns,
 			  &(struct idle_part){.cause = IDLE_HOST_FUNCTION,
-					      .address = raw->caller,
+					      .address = run.host.return_address,
 					      .fn = trace_function(idle->accounts->model->set,
-								   process->trace, raw->fn),
+								   process->trace, run.host.fn),
 					      .fn_before = NO_FUNCTION,
-					      .object = raw->function,
+					      .object = run.host.function,
 					      .thread = by,
 					      .stack = handed ? handed->stack : NULL,
 					      .at_ns = since_ns});

@@ -192,11 +192,11 @@ static enum idle_cause cause_of_file(enum spy_file_kind file)
 }
 
 /* By the function alone, and what it waited for. */
-static enum idle_cause cause_of_kind(const struct spy_rec_outside *raw)
+static enum idle_cause cause_of_kind(const struct outside_record *wait)
 {
-	if (raw->flags & SPY_WAIT_GIL)
+	if (wait->flags & SPY_WAIT_GIL)
 		return IDLE_GIL;
-	switch (raw->kind) {
+	switch (wait->kind) {
 	case SPY_WAIT_MUTEX:
 	case SPY_WAIT_READ:
 	case SPY_WAIT_WRITE:
@@ -217,7 +217,7 @@ static enum idle_cause cause_of_kind(const struct spy_rec_outside *raw)
 		return IDLE_NOTHING_TO_DO;
 	case SPY_WAIT_POLL:
 	case SPY_WAIT_TRANSFER:
-		return cause_of_file(raw->file);
+		return cause_of_file(wait->file);
 	default:
 		return IDLE_UNEXPLAINED;
 	}
@@ -230,16 +230,16 @@ static bool is_certain(enum idle_cause cause)
 	       cause == IDLE_FILE || cause == IDLE_JOIN;
 }
 
-static enum idle_cause cause_of(struct host_thread *h, const struct spy_rec_outside *raw,
+static enum idle_cause cause_of(struct host_thread *h, const struct outside_record *wait,
 				const struct stack *stack)
 {
-	enum idle_cause cause = cause_of_kind(raw);
+	enum idle_cause cause = cause_of_kind(wait);
 	size_t i = 0;
 
 	if (is_certain(cause))
 		return cause;
 	while (i < h->n_known && i < h->known_size &&
-	       (h->known[i].address != raw->caller || h->known[i].kind != raw->kind))
+	       (h->known[i].address != wait->return_address || h->known[i].kind != wait->kind))
 		i++;
 	if (i < h->n_known && i < h->known_size && !stack)
 		return h->known[i].cause;
@@ -250,19 +250,18 @@ static enum idle_cause cause_of(struct host_thread *h, const struct spy_rec_outs
 				     sizeof(*h->known));
 		i = h->n_known++ % h->known_size;
 	}
-	h->known[i] =
-		(struct host_known){raw->caller, raw->kind, idle_cause_of_stack(stack, cause)};
+	h->known[i] = (struct host_known){wait->return_address, wait->kind,
+					  idle_cause_of_stack(stack, cause)};
 	return h->known[i].cause;
 }
 
 /* The stack that was recorded with a wait. More waits for the same may have been added to the record since. */
-static const struct stack *stack_of(const struct record *record)
+static const struct stack *stack_of(const struct record *record, const struct outside_record *wait)
 {
 	const struct stack *stack = record->thread->stack;
-	uint64_t ended = record_time(record->raw);
 
-	return stack && stack->fn == SPY_FN_NONE && stack->time <= ended &&
-			       ended - stack->time < record->raw->outside.span
+	return stack && stack->fn == SPY_FN_NONE && stack->time <= record_time(record) &&
+			       stack->time > wait->begin_time
 		       ? stack
 		       : NULL;
 }
@@ -274,12 +273,9 @@ static struct host_wait *last_wait(const struct host_thread *h)
 
 void host_see_wait(struct host_thread *h, const struct record *record)
 {
-	const struct spy_rec_outside *raw = &record->raw->outside;
-	const struct timeline *timeline = &record->stream->trace->timeline;
-	uint64_t span_ns = min_u64(timeline_span_ns(timeline, raw->span), record->ns);
-	uint64_t ns = min_u64(timeline_span_ns(timeline, raw->duration), span_ns);
-	const struct stack *stack = stack_of(record);
-	uint64_t begin_ns = record->ns - span_ns, last_ns = 0;
+	const struct outside_record wait = decode_outside(record);
+	const struct stack *stack = stack_of(record, &wait);
+	uint64_t begin_ns = wait.begin_ns, last_ns = 0;
 
 	h->in_python |= stack && stack->n_python;
 	if (h->n_waits)
@@ -290,13 +286,13 @@ void host_see_wait(struct host_thread *h, const struct record *record)
 	h->n_waits++;
 	*last_wait(h) = (struct host_wait){.begin_ns = begin_ns,
 					   .end_ns = record->ns,
-					   .ns = min_u64(ns, record->ns - begin_ns),
-					   .part = {.cause = cause_of(h, raw, stack),
-						    .address = raw->caller,
+					   .ns = min_u64(wait.ns, record->ns - begin_ns),
+					   .part = {.cause = cause_of(h, &wait, stack),
+						    .address = wait.return_address,
 						    .fn = NO_FUNCTION,
 						    .fn_before = NO_FUNCTION,
-						    .holder = raw->holder,
-						    .object = raw->object,
+						    .holder = wait.holder,
+						    .object = wait.object,
 						    .stack = stack,
 						    .at_ns = begin_ns}};
 }
@@ -353,23 +349,22 @@ static uint64_t earlier_ns(const struct host_thread *h, const struct thread_acco
 void host_see_gap(struct host_thread *h, const struct thread_account *c,
 		  const struct record *record)
 {
-	const struct spy_rec_sched *raw = &record->raw->sched;
+	const struct sched_record sched = decode_sched(record);
 	uint64_t begin_ns =
 		c->ring.n ? completed_call_at(&c->ring, c->ring.n - 1)->end_ns : record->ns;
-	uint64_t window_ns = timeline_span_ns(&record->stream->trace->timeline, raw->window);
 	uint64_t rest_ns, running_ns, not_running_ns, ran_earlier_ns;
 
 	if (begin_ns >= record->ns)
 		return;
 	rest_ns = record->ns - begin_ns;
 	rest_ns -= min_u64(all_waited_ns(h, begin_ns, record->ns), rest_ns);
-	not_running_ns = min_u64(raw->not_running_ns, rest_ns);
+	not_running_ns = min_u64(sched.not_running_ns, rest_ns);
 	/* The window began before the gap. If the thread was blocked where nobody saw it, then in the
 	 * longest time between two calls; else in all of them alike. */
-	ran_earlier_ns = earlier_ns(h, c, record->ns - min_u64(window_ns, record->ns));
+	ran_earlier_ns = earlier_ns(h, c, record->ns - min_u64(sched.window_ns, record->ns));
 	if (ran_earlier_ns > rest_ns)
-		ran_earlier_ns = share(raw->running_ns, ran_earlier_ns, ran_earlier_ns + rest_ns);
-	running_ns = raw->running_ns - min_u64(raw->running_ns, ran_earlier_ns);
+		ran_earlier_ns = share(sched.running_ns, ran_earlier_ns, ran_earlier_ns + rest_ns);
+	running_ns = sched.running_ns - min_u64(sched.running_ns, ran_earlier_ns);
 	running_ns = min_u64(running_ns, rest_ns - not_running_ns);
 	h->gaps = ring_grow(h->gaps, &h->gaps_size, h->n_gaps, HOST_GAPS, sizeof(*h->gaps));
 	h->gaps[h->n_gaps++ % h->gaps_size] =

@@ -199,10 +199,9 @@ static void see_turn(struct idle_gpu *gpu, const struct recent_ops *recent_ops)
 /* What was handed over while recording was dormant, and before, is done: but for streams that it does not wait for. */
 static bool waits_for_work(const struct record *record)
 {
-	return !call_failed(&record->raw->call_head) &&
-	       (record->contract == SPY_CONTRACT_STREAM ||
-		record->contract == SPY_CONTRACT_DEVICE ||
-		record->contract == SPY_CONTRACT_COPY_SYNC);
+	return !record_failed(record) && (record->contract == SPY_CONTRACT_STREAM ||
+					  record->contract == SPY_CONTRACT_DEVICE ||
+					  record->contract == SPY_CONTRACT_COPY_SYNC);
 }
 
 /* ---- news ------------------------------------------------------------------------------------ */
@@ -311,7 +310,7 @@ void idle_see_dormant(struct idle *idle, const struct record *record)
 static void see_device(struct idle *idle, const struct record *record,
 		       const struct thread_account *c, uint64_t in_calls_ns)
 {
-	uint8_t device = record->raw->call_head.device;
+	uint8_t device = record->device;
 	size_t index = streams_device_index(&idle->accounts->work, record);
 	const struct device_streams *d = &idle->accounts->work.devices[index];
 	struct idle_user *user = &idle->users[index];
@@ -332,7 +331,7 @@ static void see_device(struct idle *idle, const struct record *record,
 		user->unseen = false;
 	busy = streams_outstanding(d) || user->unseen;
 	if (submits)
-		functions_see_call(user, record_stream(record->raw) ? c->stream : NULL, record->ns);
+		functions_see_call(user, record_stream(record) ? c->stream : NULL, record->ns);
 	tell(idle, user,
 	     &(struct idle_news){.process = process,
 				 .begin_ns = record->ns - min_u64(record->duration_ns, record->ns),
@@ -434,7 +433,7 @@ void idle_see(struct idle *idle, const struct record *record, uint64_t in_calls_
 
 	if (!c)
 		return;
-	switch (record->raw->other.event) {
+	switch (record->event) {
 	case SPY_EV_OUTSIDE:
 		host_see_wait(host_thread_get(&idle->threads, record->thread), record);
 		see_found_done(idle, record, c);
@@ -453,7 +452,7 @@ void idle_see(struct idle *idle, const struct record *record, uint64_t in_calls_
 	default:
 		break;
 	}
-	if (!record_is_call(record->raw) || record->raw->call_head.depth)
+	if (!record_is_outer_call(record))
 		return;
 	see_device(idle, record, c, in_calls_ns);
 	see_thread(idle, record, c, in_calls_ns);

@@ -155,13 +155,14 @@ static void tell_row(struct feed *f, const struct meeting_row *row, bool aside)
 	struct rank_submitted_news submitted = {
 		.head = {RANK_NEWS_SUBMITTED, process},
 		/* of a later version: any other one */
-		.raw = {.func = row->function < SPY_NCCL_FUNCS ? row->function : SPY_NCCL_OTHER,
-			.flags = SPY_COLLECTIVE_RUN_FOLLOWS,
-			.comm = row->comm_number,
-			.seq = row->key, /* of one operation only, whatever it is */
-			.count = row->bytes,
-			.bytes_each = 1,
-			.id = id},
+		.operation = {.func = row->function < SPY_NCCL_FUNCS ? row->function
+								     : SPY_NCCL_OTHER,
+			      .flags = SPY_COLLECTIVE_RUN_FOLLOWS,
+			      .comm = row->comm_number,
+			      .seq = row->key, /* of one operation only, whatever it is */
+			      .count = row->bytes,
+			      .bytes_each = 1,
+			      .id = id},
 		.ns = row->submitted_ns,
 		.op = op_new(f, row, aside)};
 	struct rank_ran_news ran = {.head = {RANK_NEWS_RAN, process},

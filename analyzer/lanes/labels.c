@@ -281,33 +281,28 @@ static uint32_t describe(struct labels *labels, const struct label_about_key *ke
 
 static struct label_about_key key_of(struct labels *labels, const struct record *record)
 {
-	const union spy_any *raw = record->raw;
-	struct label_about_key key = {.event = raw->other.event, .stream = record_stream(raw)};
+	struct label_about_key key = {.event = record->event,
+				      .stream = record_stream(record),
+				      .bytes = record_bytes(record)};
+	const struct spy_rec_memory *memory = record_memory(record);
+	const struct spy_rec_copy *copy = record_copy(record);
 
-	if (call_failed(&raw->call_head)) {
+	if (record_failed(record)) {
 		key.fn = record->fn;
-		key.result = raw->call_head.result;
+		key.result = record->result;
 	}
-	switch (key.event) {
-	case SPY_EV_COPY:
-		key.bytes = raw->copy.bytes;
-		key.src_kind = raw->copy.src_kind;
-		key.dst_kind = raw->copy.dst_kind;
-		key.src_device = (uint8_t)raw->copy.src_device;
-		key.dst_device = (uint8_t)raw->copy.dst_device;
-		key.captured = raw->copy.captured;
-		break;
-	case SPY_EV_MEMORY:
-		key.bytes = raw->memory.bytes;
-		key.op = raw->memory.op;
-		key.kind = raw->memory.kind;
-		break;
-	case SPY_EV_LAUNCH:
-		key.kernel = label_of_kernel(labels, record->thread->process,
-					     record_kernel(&raw->launch));
-		break;
-	default:
-		break;
+	if (copy) {
+		key.src_kind = copy->src_kind;
+		key.dst_kind = copy->dst_kind;
+		key.src_device = (uint8_t)copy->src_device;
+		key.dst_device = (uint8_t)copy->dst_device;
+		key.captured = copy->captured;
+	} else if (memory) {
+		key.op = memory->op;
+		key.kind = memory->kind;
+	} else if (record->event == SPY_EV_LAUNCH) {
+		key.kernel =
+			label_of_kernel(labels, record->thread->process, record_kernel(record));
 	}
 	return key;
 }

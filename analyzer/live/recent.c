@@ -23,8 +23,8 @@ const struct stack *recent_stack(const struct recent *r, uint32_t process, uint6
 
 static void see_stack(struct recent *r, const struct record *record)
 {
-	const struct stack *stack = model_stack(record->thread, record->raw);
-	uint64_t caller = record_return_address(record->raw);
+	const struct stack *stack = model_stack(record);
+	uint64_t caller = record_return_address(record);
 	struct recent_site *site;
 
 	if (!stack || !caller)
@@ -40,9 +40,8 @@ static void see_stack(struct recent *r, const struct record *record)
 
 static void see_call(struct recent *r, const struct model *model, const struct record *record)
 {
-	const union spy_any *raw = record->raw;
 
-	if (call_failed(&raw->call_head) || raw->other.event < SPY_EV_OP)
+	if (record_failed(record) || record->event < SPY_EV_OP)
 		return;
 	recent_see_work(r, &model->set->functions.all[record->fn], record);
 	see_stack(r, record);
@@ -98,23 +97,27 @@ uint32_t recent_holder(const struct recent *r, uint32_t process, uint64_t object
 
 static void see_other(struct recent *r, const struct record *record)
 {
-	const union spy_any *raw = record->raw;
 
-	switch (raw->other.event) {
+	struct outside_record outside;
+	struct wait_record wait;
+
+	switch (record->event) {
 	case SPY_EV_WAIT:
-		if (spy_wait_is_lock(raw->wait.kind) && !(raw->wait.flags & SPY_WAIT_FAILED))
-			taken(r, record, raw->wait.object);
+		wait = decode_wait(record);
+		if (spy_wait_is_lock(wait.kind) && !(wait.flags & SPY_WAIT_FAILED))
+			taken(r, record, wait.object);
 		break;
 	case SPY_EV_OUTSIDE:
-		if (spy_wait_is_lock(raw->outside.kind) && !(raw->outside.flags & SPY_WAIT_FAILED))
-			taken(r, record, raw->outside.object);
+		outside = decode_outside(record);
+		if (spy_wait_is_lock(outside.kind) && !(outside.flags & SPY_WAIT_FAILED))
+			taken(r, record, outside.object);
 		break;
 	case SPY_EV_TAKEN:
-		taken(r, record, raw->taken.object);
+		taken(r, record, decode_lock(record).object);
 		break;
 	case SPY_EV_RELEASED:
 	case SPY_EV_HELD:
-		given(r, record, raw->held.object);
+		given(r, record, decode_lock(record).object);
 		break;
 	case SPY_EV_NCCL_COMM:
 		recent_see_comm(r, record);
@@ -178,7 +181,7 @@ void recent_read(struct recent *recent, struct model *model, uint64_t whole_byte
 	merge_init(&merge, set, false);
 	while (merge_next(&merge, &record)) {
 		model_apply(model, &record);
-		if (record_is_call(record.raw))
+		if (record_is_call(&record))
 			see_call(recent, model, &record);
 		else
 			see_other(recent, &record);

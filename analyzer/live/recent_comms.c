@@ -24,16 +24,16 @@ static struct recent_comm *comm_of(struct recent *r, uint32_t process, uint32_t 
 
 void recent_see_comm(struct recent *r, const struct record *record)
 {
-	const struct spy_rec_nccl_comm *raw = &record->raw->nccl_comm;
-	struct recent_comm *comm = comm_of(r, record->process, raw->comm);
+	const struct spy_rec_nccl_comm *of = record_nccl_comm(record);
+	struct recent_comm *comm = comm_of(r, record->process, of->comm);
 
 	comm->told = true;
-	comm->hash = raw->hash;
-	comm->rank = raw->rank;
-	comm->ranks = raw->ranks;
-	comm->tid = raw->tid;
-	comm->device = raw->device;
-	memcpy(comm->name, raw->name, sizeof(comm->name));
+	comm->hash = of->hash;
+	comm->rank = of->rank;
+	comm->ranks = of->ranks;
+	comm->tid = of->tid;
+	comm->device = of->device;
+	memcpy(comm->name, of->name, sizeof(comm->name));
 	comm->name[sizeof(comm->name) - 1] = '\0';
 }
 
@@ -97,17 +97,17 @@ static void add_op(struct recent *r, struct recent_comm *comm, const struct rece
 
 void recent_see_collective(struct recent *r, const struct record *record)
 {
-	const struct spy_rec_collective *raw = &record->raw->collective;
-	struct recent_comm *comm = comm_of(r, record->process, raw->comm);
+	const struct spy_rec_collective *of = record_collective(record);
+	struct recent_comm *comm = comm_of(r, record->process, of->comm);
 	struct recent_op op = {
-		.follows = raw->flags & SPY_COLLECTIVE_RUN_FOLLOWS,
-		.graph = raw->flags & SPY_COLLECTIVE_GRAPH,
-		.func = raw->func < SPY_NCCL_FUNCS ? raw->func : SPY_NCCL_OTHER,
-		.bytes_each = raw->bytes_each,
-		.id = raw->id,
-		.seq = raw->seq,
+		.follows = of->flags & SPY_COLLECTIVE_RUN_FOLLOWS,
+		.graph = of->flags & SPY_COLLECTIVE_GRAPH,
+		.func = of->func < SPY_NCCL_FUNCS ? of->func : SPY_NCCL_OTHER,
+		.bytes_each = of->bytes_each,
+		.id = of->id,
+		.seq = of->seq,
 		.ns = record->ns,
-		.count = raw->count,
+		.count = of->count,
 		.thread = record->thread,
 	};
 
@@ -123,12 +123,12 @@ void recent_see_collective(struct recent *r, const struct record *record)
 
 void recent_see_ran(struct recent *r, const struct record *record)
 {
-	const struct spy_rec_collective_ran *raw = &record->raw->collective_ran;
-	struct recent_comm *comm = comm_of(r, record->process, raw->comm);
+	const struct collective_ran_record ran = decode_collective_ran(record);
+	struct recent_comm *comm = comm_of(r, record->process, ran.comm);
 	const struct recent_op *op;
 	size_t i, j;
 
-	for (i = 0; i < comm->n_ops && comm->ops[i].id != raw->id; i++)
+	for (i = 0; i < comm->n_ops && comm->ops[i].id != ran.id; i++)
 		;
 	if (i == comm->n_ops)
 		return;

@@ -34,7 +34,7 @@ static struct recent_key key_of(const struct record *record, uint64_t stream)
 		stream |= (uint64_t)(record->thread->index + 1) << 8;
 	key.stream = stream;
 	key.process = record->process;
-	key.device = record->raw->call_head.device;
+	key.device = record->device;
 	return key;
 }
 
@@ -85,16 +85,14 @@ struct recent_work *recent_handed_over(struct recent *r, const struct thread *th
 
 static struct recent_piece piece_of(const struct recent_work *work, const struct record *record)
 {
-	bool launch = record->raw->other.event == SPY_EV_LAUNCH;
-
 	return (struct recent_piece){.stream = work->key,
 				     .at = work->handed,
 				     .ns = record->ns,
-				     .caller = record_return_address(record->raw),
+				     .caller = record_return_address(record),
 				     .thread = record->thread,
-				     .stack = model_stack(record->thread, record->raw),
+				     .stack = model_stack(record),
 				     .fn = record->fn,
-				     .kernel = launch ? record_kernel(&record->raw->launch) : 0};
+				     .kernel = record_kernel(record)};
 }
 
 /* Of several pieces that have not ended a kernel is what takes long: others do not replace it. */
@@ -107,7 +105,7 @@ static void replace(const struct recent_work *work, struct recent_piece *old,
 
 static void hand_over(struct recent *r, const struct record *record)
 {
-	struct recent_key key = key_of(record, record_stream(record->raw) ?: STREAM_LEGACY);
+	struct recent_key key = key_of(record, record_stream(record) ?: STREAM_LEGACY);
 	struct recent_work *work = work_of(r, &key, true);
 	struct recent_piece piece;
 
@@ -124,14 +122,14 @@ static void hand_over(struct recent *r, const struct record *record)
 /* cudaLaunchHostFunc and its like: what lies behind in the stream waits for that function. */
 static void hand_over_function(struct recent *r, const struct record *record)
 {
-	struct recent_key key = key_of(record, record_stream(record->raw) ?: STREAM_LEGACY);
+	struct recent_key key = key_of(record, record_stream(record) ?: STREAM_LEGACY);
 	struct recent_work *work = work_of(r, &key, true);
 	bool first = work->handed == work->done;
 
 	work->handed++;
 	if (first)
 		work->last = work->other = piece_of(work, record);
-	work->host_caller = record_return_address(record->raw);
+	work->host_caller = record_return_address(record);
 }
 
 /* ---- ended ----------------------------------------------------------------------------------- */
@@ -162,8 +160,7 @@ static void device_ended(struct recent *r, const struct record *record)
 	struct recent_work *work;
 
 	for (work = r->works; work; work = work->hh.next)
-		if (work->key.process == record->process &&
-		    work->key.device == record->raw->call_head.device)
+		if (work->key.process == record->process && work->key.device == record->device)
 			ended_until(work, work->handed);
 }
 
@@ -171,10 +168,10 @@ static void device_ended(struct recent *r, const struct record *record)
 
 static struct recent_event *event_of(struct recent *r, const struct record *record, bool make)
 {
-	struct recent_event_key key = {record->raw->op.object, record->process};
+	struct recent_event_key key = {record_object(record), record->process};
 	struct recent_event *event;
 
-	if (record->raw->other.event != SPY_EV_OP)
+	if (record->event != SPY_EV_OP)
 		return NULL;
 	HASH_FIND(hh, r->events, &key, sizeof(key), event);
 	if (event || !make)
@@ -187,7 +184,7 @@ static struct recent_event *event_of(struct recent *r, const struct record *reco
 
 static void record_event(struct recent *r, const struct record *record)
 {
-	struct recent_key key = key_of(record, record_stream(record->raw) ?: STREAM_LEGACY);
+	struct recent_key key = key_of(record, record_stream(record) ?: STREAM_LEGACY);
 	const struct recent_work *work = work_of(r, &key, false);
 	struct recent_event *event = event_of(r, record, true);
 
@@ -206,7 +203,7 @@ static void record_event(struct recent *r, const struct record *record)
 /* A stream waits for it: what is handed to it from here on has that work in front of it. */
 static void wait_for_event(struct recent *r, const struct record *record)
 {
-	struct recent_key key = key_of(record, record_stream(record->raw) ?: STREAM_LEGACY);
+	struct recent_key key = key_of(record, record_stream(record) ?: STREAM_LEGACY);
 	const struct recent_event *event = event_of(r, record, false);
 
 	if (event && memcmp(&event->piece.stream, &key, sizeof(key)) != 0 &&
@@ -232,7 +229,7 @@ static void see_wait(struct recent *r, const struct record *record, const struct
 	struct recent_work *work;
 	struct recent_key key;
 
-	if (!gpu_wait_ended(record->raw, record->contract, waits))
+	if (!gpu_wait_ended(record, record->contract, waits))
 		return;
 	switch (waits->what) {
 	case GPU_WAIT_DEVICE:
@@ -242,7 +239,7 @@ static void see_wait(struct recent *r, const struct record *record, const struct
 		event_ended(r, record);
 		return;
 	case GPU_WAIT_STREAM:
-		key = key_of(record, record_stream(record->raw) ?: STREAM_LEGACY);
+		key = key_of(record, record_stream(record) ?: STREAM_LEGACY);
 		work = work_of(r, &key, false);
 		if (work)
 			stream_ended(r, work);
@@ -259,19 +256,17 @@ static bool calls_host(const char *function)
 
 void recent_see_work(struct recent *r, const struct function *function, const struct record *record)
 {
-	const union spy_any *raw = record->raw;
-
 	if (function->does == FUNCTION_RECORDS_EVENT)
 		record_event(r, record);
 	else if (function->does == FUNCTION_WAITS_FOR_EVENT)
 		wait_for_event(r, record);
-	else if ((raw->other.event == SPY_EV_LAUNCH || raw->other.event == SPY_EV_COPY ||
+	else if ((record->event == SPY_EV_LAUNCH || record->event == SPY_EV_COPY ||
 		  function->does == FUNCTION_LAUNCHES_GRAPH) &&
 		 spy_contract_submits(record->contract))
 		hand_over(r, record);
 	else if (calls_host(function->name))
 		hand_over_function(r, record);
-	see_wait(r, record, gpu_wait_of(raw, record->contract, &record->stream->trace->cuda));
+	see_wait(r, record, gpu_wait_of(record, record->contract, &record->stream->trace->cuda));
 }
 
 /* ---- what is asked --------------------------------------------------------------------------- */

@@ -8,7 +8,8 @@
 #include "model.h"
 
 /* threads.c */
-void model_apply_nvtx_name(struct model *model, struct process *process, const union spy_any *raw);
+void model_apply_nvtx_name(struct model *model, struct process *process,
+			   const struct record *record);
 void model_apply_thread(struct model *model, struct record *record);
 void model_apply_non_cuda_thread(struct model *model, struct record *record);
 void model_apply_count(struct model *model, struct record *record);
@@ -17,20 +18,20 @@ void model_apply_count(struct model *model, struct record *record);
 void model_apply_module(struct process *process, const struct record *record);
 
 /* gpus.c */
-void model_apply_gpu(struct process *process, const union spy_any *raw);
-void model_apply_share(struct process *process, const struct spy_rec_share *share);
+void model_apply_gpu(struct process *process, const struct record *record);
+void model_apply_share(struct process *process, const struct record *record);
 void model_apply_mps(struct process *process, const struct record *record);
 
 /* stacks.c */
 void model_apply_stack(struct process *process, const struct record *record);
-void model_apply_python_code(struct process *process, const union spy_any *raw);
+void model_apply_python_code(struct process *process, const struct record *record);
 void model_apply_python_stack(const struct record *record);
 
 /* names.c */
-void model_apply_kernel(struct process *process, const struct spy_rec_kernel *kernel,
-			const char *name);
-void model_apply_note(struct process *process, const union spy_any *raw);
-void model_apply_range_name(struct model *model, struct process *process, const union spy_any *raw);
+void model_apply_kernel(struct process *process, const struct record *record);
+void model_apply_note(struct process *process, const struct record *record);
+void model_apply_range_name(struct model *model, struct process *process,
+			    const struct record *record);
 
 /* windows.c */
 void model_apply_window(const struct record *record);

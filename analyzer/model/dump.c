@@ -165,7 +165,7 @@ static void print_count(const struct dump *dump, const struct record *record)
 static void print_kernel(const struct dump *dump, const struct record *record)
 {
 	fprintf(dump->out, " number=%u", record->raw->kernel.kernel);
-	print_text(dump, "name", record_text(record->raw, 0));
+	print_text(dump, "name", record_text(record, 0));
 }
 
 static void print_module(const struct dump *dump, const struct record *record)
@@ -178,8 +178,8 @@ static void print_module(const struct dump *dump, const struct record *record)
 	if (r->gone)
 		fputs(" gone=1", dump->out);
 	if (!dump->stable)
-		print_text(dump, "build_id", record_text(record->raw, 0));
-	print_text(dump, "path", record_text(record->raw, 1));
+		print_text(dump, "build_id", record_text(record, 0));
+	print_text(dump, "path", record_text(record, 1));
 }
 
 static void print_gpu(const struct dump *dump, const struct record *record)
@@ -188,10 +188,10 @@ static void print_gpu(const struct dump *dump, const struct record *record)
 
 	fprintf(dump->out, " device=%u cc=%u.%u bytes=%" PRIu64, r->device, r->cc_major,
 		r->cc_minor, r->bytes);
-	print_text(dump, "name", record_text(record->raw, 0));
+	print_text(dump, "name", record_text(record, 0));
 	if (!dump->stable) {
-		print_text(dump, "uuid", record_text(record->raw, 1));
-		print_text(dump, "pci", record_text(record->raw, 2));
+		print_text(dump, "uuid", record_text(record, 1));
+		print_text(dump, "pci", record_text(record, 2));
 	}
 }
 
@@ -207,7 +207,7 @@ static void print_clock(const struct dump *dump, const struct record *record)
 static void print_note(const struct dump *dump, const struct record *record)
 {
 	fprintf(dump->out, " note=%s", name_note(record->raw->note.note));
-	print_text(dump, "text", record_text(record->raw, 0));
+	print_text(dump, "text", record_text(record, 0));
 }
 
 static const char *function_name(const struct dump *dump, const struct record *record, uint16_t fn)
@@ -371,10 +371,10 @@ static void print_mps(const struct dump *dump, const struct record *record)
 	print_tid(dump, "server", r->server);
 	if (r->server && !dump->stable)
 		fprintf(dump->out, " server_uid=%" PRIu32, r->server_uid);
-	print_text(dump, "pipe_directory", record_text(record->raw, 0));
-	print_text(dump, "active_thread_percentage", record_text(record->raw, 1));
-	print_text(dump, "memory_limit", record_text(record->raw, 2));
-	print_text(dump, "priority", record_text(record->raw, 3));
+	print_text(dump, "pipe_directory", record_text(record, 0));
+	print_text(dump, "active_thread_percentage", record_text(record, 1));
+	print_text(dump, "memory_limit", record_text(record, 2));
+	print_text(dump, "priority", record_text(record, 3));
 }
 
 static void print_share(const struct dump *dump, const struct record *record)
@@ -411,8 +411,8 @@ static void print_python_code(const struct dump *dump, const struct record *reco
 	const struct spy_rec_python_code *r = &record->raw->python_code;
 
 	fprintf(dump->out, " code=%" PRIu32 " first_line=%" PRIu32, r->code, r->first_line);
-	print_text(dump, "file", record_text(record->raw, 0));
-	print_text(dump, "function", record_text(record->raw, 1));
+	print_text(dump, "file", record_text(record, 0));
+	print_text(dump, "function", record_text(record, 1));
 }
 
 static void print_python_stack(const struct dump *dump, const struct record *record)
@@ -609,8 +609,8 @@ static void print_range_name(const struct dump *dump, const struct record *recor
 	const struct spy_rec_range_name *r = &record->raw->range_name;
 
 	fprintf(dump->out, " number=%" PRIu32 "%s", r->name, r->folded ? " folded=1" : "");
-	print_text(dump, "domain", record_text(record->raw, 0));
-	print_text(dump, "name", record_text(record->raw, 1));
+	print_text(dump, "domain", record_text(record, 0));
+	print_text(dump, "name", record_text(record, 1));
 }
 
 static void print_nvtx_name(const struct dump *dump, const struct record *record)
@@ -624,7 +624,7 @@ static void print_nvtx_name(const struct dump *dump, const struct record *record
 		print_tid(dump, "object", (uint32_t)r->object);
 	else
 		print_handle(dump, "object", r->object);
-	print_text(dump, "name", record_text(record->raw, 0));
+	print_text(dump, "name", record_text(record, 0));
 }
 
 /* clang-format off */
@@ -698,23 +698,23 @@ static void field_thread(const struct dump *dump, const struct record *record)
 
 static void field_depth(const struct dump *dump, const struct record *record)
 {
-	if (record_is_call(record->raw))
-		fprintf(dump->out, "%u", record->raw->call_head.depth);
+	if (record_is_call(record))
+		fprintf(dump->out, "%u", record->depth);
 	else
 		fputc('-', dump->out);
 }
 
 static void field_function(const struct dump *dump, const struct record *record)
 {
-	if (record_is_call(record->raw))
+	if (record_is_call(record))
 		fputs(dump->model->set->functions.all[record->fn].name, dump->out);
 	else
-		fprintf(dump->out, "[%s]", record_layouts[record->raw->other.event].name);
+		fprintf(dump->out, "[%s]", record_layouts[record->event].name);
 }
 
 static void field_duration(const struct dump *dump, const struct record *record)
 {
-	if (record_is_call(record->raw))
+	if (record_is_call(record))
 		print_seconds(dump->out, record->duration_ns);
 	else
 		fputc('-', dump->out);
@@ -722,18 +722,18 @@ static void field_duration(const struct dump *dump, const struct record *record)
 
 static void field_result(const struct dump *dump, const struct record *record)
 {
-	if (record_is_call(record->raw) && record->raw->call_head.result != SPY_RESULT_NONE)
-		fprintf(dump->out, "%u", record->raw->call_head.result);
+	if (record_is_call(record) && record->result != SPY_RESULT_NONE)
+		fprintf(dump->out, "%u", record->result);
 	else
 		fputc('-', dump->out);
 }
 
 static void field_details(const struct dump *dump, const struct record *record)
 {
-	fputs(record_layouts[record->raw->other.event].name, dump->out);
-	if (record_is_call(record->raw))
+	fputs(record_layouts[record->event].name, dump->out);
+	if (record_is_call(record))
 		print_head(dump, &record->raw->call_head);
-	details[record->raw->other.event](dump, record);
+	details[record->event](dump, record);
 }
 
 /* clang-format off */

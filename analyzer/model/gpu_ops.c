@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "gpu_ops.h"
+#include "trace/decode.h"
 #include "trace/groups.h"
 #include "trace/moment.h"
 
@@ -129,40 +130,40 @@ static void remember_submit(struct gpu_ops_stream *s, const struct submit *submi
 	*place_of(s, submit->correlation) = *submit;
 }
 
-static void see_submit(struct gpu_ops_stream *s, const struct spy_rec_gpu_submit *raw)
+static void see_submit(struct gpu_ops_stream *s, const struct spy_rec_gpu_submit *of)
 {
-	struct submit submit = {.correlation = raw->correlation, .tid = raw->tid};
+	struct submit submit = {.correlation = of->correlation, .tid = of->tid};
 
-	if (!raw->correlation || !convert(s, raw->begin_ns, &submit.begin_ns) ||
-	    !convert(s, raw->end_ns, &submit.end_ns) || submit.end_ns < submit.begin_ns)
+	if (!of->correlation || !convert(s, of->begin_ns, &submit.begin_ns) ||
+	    !convert(s, of->end_ns, &submit.end_ns) || submit.end_ns < submit.begin_ns)
 		return;
 	remember_submit(s, &submit);
 }
 
-static void see_op(struct gpu_ops_stream *s, const struct spy_rec_gpu_op *raw)
+static void see_op(struct gpu_ops_stream *s, const struct spy_rec_gpu_op *of)
 {
 	struct gpu_event event = {.event = GPU_EVENT_OP,
 				  .process = s->stream->trace->index,
-				  .amount = raw->amount,
-				  .correlation = raw->correlation,
-				  .stream = raw->stream,
-				  .context = raw->context,
-				  .kernel = raw->kernel,
-				  .kind = raw->kind,
-				  .direction = raw->direction,
-				  .device = raw->device};
+				  .amount = of->amount,
+				  .correlation = of->correlation,
+				  .stream = of->stream,
+				  .context = of->context,
+				  .kernel = of->kernel,
+				  .kind = of->kind,
+				  .direction = of->direction,
+				  .device = of->device};
 
 	s->times->ops++;
 	if (!s->has_clock && !s->on) /* the stream's begin is gone: nothing is known of that time */
 		return;
-	if (!raw->end_ns && (!raw->begin_ns || convert(s, raw->begin_ns, &event.begin_ns))) {
+	if (!of->end_ns && (!of->begin_ns || convert(s, of->begin_ns, &event.begin_ns))) {
 		/* Brought before it had ended, at the end of the recording or a window. */
 		s->times->unfinished++;
-		if (!raw->begin_ns)
+		if (!of->begin_ns)
 			return;
 		event.end_ns = max_u64(event.begin_ns, s->brought_ns);
-	} else if (!convert(s, raw->begin_ns, &event.begin_ns) ||
-		   !convert(s, raw->end_ns, &event.end_ns) || event.end_ns < event.begin_ns) {
+	} else if (!convert(s, of->begin_ns, &event.begin_ns) ||
+		   !convert(s, of->end_ns, &event.end_ns) || event.end_ns < event.begin_ns) {
 		s->times->damaged++;
 		return;
 	}
@@ -187,53 +188,53 @@ static void set_on(struct gpu_ops_stream *s, bool on)
 				    .event = on ? GPU_EVENT_ON : GPU_EVENT_OFF});
 }
 
-static void see_clock(struct gpu_ops_stream *s, const struct spy_rec_gpu_clock *raw)
+static void see_clock(struct gpu_ops_stream *s, const struct record *record)
 {
-	const struct timeline *timeline = &s->stream->trace->timeline;
-	uint64_t ns = timeline_ns(timeline, raw->clock);
+	const struct gpu_clock_record clock = decode_gpu_clock(record);
 	struct gpu_times *t = s->times;
 
-	if (raw->clock > raw->time) /* damaged */
+	if (!clock.valid)
 		return;
-	s->offset_ns = (int64_t)(ns - raw->gpu_ns);
+	s->offset_ns = (int64_t)(clock.ns - clock.gpu_ns);
 	s->has_clock = true;
 	if (!t->clocks++)
 		t->first_offset_ns = s->offset_ns;
 	t->last_offset_ns = s->offset_ns;
-	t->error_ns = max_u64(t->error_ns, timeline_span_ns(timeline, raw->error));
-	t->dropped = max_u64(t->dropped, raw->dropped);
+	t->error_ns = max_u64(t->error_ns, clock.error_ns);
+	t->dropped = max_u64(t->dropped, clock.dropped);
 	/* Clocks are compared while the recording is on. That it is was told in a packet that is gone. */
 	if (!s->any_state && s->stream->reader.losses.packets_dropped)
 		set_on(s, true);
 }
 
-static void see_state(struct gpu_ops_stream *s, const struct spy_rec_gpu_state *raw)
+static void see_state(struct gpu_ops_stream *s, const struct spy_rec_gpu_state *of)
 {
 	s->any_state = true;
-	if (raw->state != SPY_GPU_ON && raw->state != SPY_GPU_OFF) {
-		s->times->state = raw->state;
-		memcpy(s->times->text, raw->text, sizeof(raw->text));
+	if (of->state != SPY_GPU_ON && of->state != SPY_GPU_OFF) {
+		s->times->state = of->state;
+		memcpy(s->times->text, of->text, sizeof(of->text));
 	}
-	set_on(s, raw->state == SPY_GPU_ON);
+	set_on(s, of->state == SPY_GPU_ON);
 }
 
 static void see(struct gpu_ops_stream *s)
 {
-	const union spy_any *raw = s->stream->reader.record;
+	struct record record = {0};
 
-	s->brought_ns = timeline_ns(&s->stream->trace->timeline, raw->other.time);
-	switch (raw->other.event) {
+	record_of_stream(&record, s->stream);
+	s->brought_ns = record.ns;
+	switch (record.event) {
 	case SPY_EV_GPU_OP:
-		see_op(s, &raw->gpu_op);
+		see_op(s, record_gpu_op(&record));
 		break;
 	case SPY_EV_GPU_SUBMIT:
-		see_submit(s, &raw->gpu_submit);
+		see_submit(s, record_gpu_submit(&record));
 		break;
 	case SPY_EV_GPU_CLOCK:
-		see_clock(s, &raw->gpu_clock);
+		see_clock(s, &record);
 		break;
 	case SPY_EV_GPU_STATE:
-		see_state(s, &raw->gpu_state);
+		see_state(s, record_gpu_state(&record));
 		break;
 	default:
 		break;
@@ -274,19 +275,20 @@ void gpu_ops_measure(struct stream *stream, struct trace_use *use)
 {
 	struct gpu_times times = {0};
 	struct gpu_ops_stream s = {.stream = stream, .times = &times};
-	const union spy_any *raw;
+	const struct spy_rec_gpu_op *op;
+	struct record record = {0};
 	uint64_t ns;
 
 	use->gpu_times = true;
 	do {
-		raw = stream->reader.record;
-		if (raw->other.event == SPY_EV_GPU_OP)
-			use->timed[raw->gpu_op.device / 64] |= 1ull << raw->gpu_op.device % 64;
-		s.brought_ns = timeline_ns(&stream->trace->timeline, raw->other.time);
-		if (raw->other.event == SPY_EV_GPU_CLOCK)
-			see_clock(&s, &raw->gpu_clock);
-		else if (raw->other.event == SPY_EV_GPU_OP &&
-			 convert(&s, raw->gpu_op.begin_ns, &ns))
+		record_of_stream(&record, stream);
+		s.brought_ns = record.ns;
+		op = record_gpu_op(&record);
+		if (op)
+			use->timed[op->device / 64] |= 1ull << op->device % 64;
+		if (record.event == SPY_EV_GPU_CLOCK)
+			see_clock(&s, &record);
+		else if (op && convert(&s, op->begin_ns, &ns))
 			stream->behind_ns = max_u64(stream->behind_ns,
 						    s.brought_ns - min_u64(ns, s.brought_ns));
 	} while (reader_next(&stream->reader));

@@ -6,25 +6,28 @@
 #include "apply.h"
 #include "trace/moment.h"
 
-void model_apply_gpu(struct process *process, const union spy_any *raw)
+void model_apply_gpu(struct process *process, const struct record *record)
 {
-	if (model_gpu(process, raw->gpu.device))
+	const struct spy_rec_gpu *of = record_gpu(record);
+
+	if (model_gpu(process, of->device))
 		return;
 	process->gpus = grow(process->gpus, process->n_gpus, sizeof(*process->gpus));
 	process->gpus[process->n_gpus++] = (struct gpu){
-		.device = raw->gpu.device,
+		.device = of->device,
 		.client = SPY_CLIENT_UNKNOWN,
-		.cc_major = raw->gpu.cc_major,
-		.cc_minor = raw->gpu.cc_minor,
-		.bytes = raw->gpu.bytes,
-		.name = xstrdup(record_text(raw, 0)),
-		.uuid = xstrdup(record_text(raw, 1)),
-		.pci = xstrdup(record_text(raw, 2)),
+		.cc_major = of->cc_major,
+		.cc_minor = of->cc_minor,
+		.bytes = of->bytes,
+		.name = xstrdup(record_text(record, 0)),
+		.uuid = xstrdup(record_text(record, 1)),
+		.pci = xstrdup(record_text(record, 2)),
 	};
 }
 
-void model_apply_share(struct process *process, const struct spy_rec_share *share)
+void model_apply_share(struct process *process, const struct record *record)
 {
+	const struct spy_rec_share *share = record_share(record);
 	size_t i;
 
 	for (i = 0; i < process->n_gpus; i++) {
@@ -40,21 +43,21 @@ void model_apply_share(struct process *process, const struct spy_rec_share *shar
 
 void model_apply_mps(struct process *process, const struct record *record)
 {
-	const struct spy_rec_mps *raw = &record->raw->mps;
-	struct mps *mps = raw->initialised ? &process->mps : &process->mps_before;
+	const struct spy_rec_mps *of = record_mps(record);
+	struct mps *mps = of->initialised ? &process->mps : &process->mps_before;
 
 	if (mps->directory || process->mps.directory)
 		return;
 	*mps = (struct mps){
 		.ns = record->ns,
-		.uid = raw->uid,
-		.daemon = raw->daemon,
-		.server = raw->server,
-		.server_uid = raw->server_uid,
-		.directory = xstrdup(record_text(record->raw, 0)),
-		.percentage = xstrdup(record_text(record->raw, 1)),
-		.memory_limit = xstrdup(record_text(record->raw, 2)),
-		.priority = xstrdup(record_text(record->raw, 3)),
+		.uid = of->uid,
+		.daemon = of->daemon,
+		.server = of->server,
+		.server_uid = of->server_uid,
+		.directory = xstrdup(record_text(record, 0)),
+		.percentage = xstrdup(record_text(record, 1)),
+		.memory_limit = xstrdup(record_text(record, 2)),
+		.priority = xstrdup(record_text(record, 3)),
 	};
 }
 

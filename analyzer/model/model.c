@@ -6,14 +6,6 @@
 #include <string.h>
 #include "apply.h"
 
-/* Results that are answers and no failures: cudaErrorNotReady, CUDA_ERROR_NOT_READY. */
-#define RESULT_NOT_READY 600
-
-bool result_is_failure(uint16_t result)
-{
-	return result && result != SPY_RESULT_NONE && result != RESULT_NOT_READY;
-}
-
 void model_init(struct model *model, struct trace_set *set)
 {
 	size_t i;
@@ -127,31 +119,31 @@ static void apply_named(struct model *model, struct record *record)
 {
 	struct process *process = record->thread->process;
 
-	switch (record->raw->other.event) {
+	switch (record->event) {
 	case SPY_EV_KERNEL:
-		model_apply_kernel(process, &record->raw->kernel, record_text(record->raw, 0));
+		model_apply_kernel(process, record);
 		break;
 	case SPY_EV_MODULE:
 		model_apply_module(process, record);
 		break;
 	case SPY_EV_NOTE:
-		model_apply_note(process, record->raw);
+		model_apply_note(process, record);
 		break;
 	case SPY_EV_STACK:
 		model_apply_stack(process, record);
 		model->n_stacks++;
 		break;
 	case SPY_EV_PYTHON_CODE:
-		model_apply_python_code(process, record->raw);
+		model_apply_python_code(process, record);
 		break;
 	case SPY_EV_PYTHON_STACK:
 		model_apply_python_stack(record);
 		break;
 	case SPY_EV_RANGE_NAME:
-		model_apply_range_name(model, process, record->raw);
+		model_apply_range_name(model, process, record);
 		break;
 	case SPY_EV_NVTX_NAME:
-		model_apply_nvtx_name(model, process, record->raw);
+		model_apply_nvtx_name(model, process, record);
 		break;
 	default:
 		break;
@@ -162,7 +154,7 @@ void model_apply_other(struct model *model, struct record *record)
 {
 	struct process *process = record->thread->process;
 
-	switch (record->raw->other.event) {
+	switch (record->event) {
 	case SPY_EV_THREAD:
 		model_apply_thread(model, record);
 		break;
@@ -173,10 +165,10 @@ void model_apply_other(struct model *model, struct record *record)
 		model_apply_non_cuda_thread(model, record);
 		break;
 	case SPY_EV_GPU:
-		model_apply_gpu(process, record->raw);
+		model_apply_gpu(process, record);
 		break;
 	case SPY_EV_SHARE:
-		model_apply_share(process, &record->raw->share);
+		model_apply_share(process, record);
 		break;
 	case SPY_EV_MPS:
 		model_apply_mps(process, record);

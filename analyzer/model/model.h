@@ -5,25 +5,12 @@
 #ifndef CUDASPY_MODEL_H
 #define CUDASPY_MODEL_H
 
+#include "trace/decode.h"
 #include "trace/merge.h"
 #include "trace/moment.h"
 #include "places.h"
 #include "range_names.h"
-#include "trace/records.h"
 #include "base/hash.h"
-
-/* For call_failed: of the few results that are not 0. */
-bool result_is_failure(uint16_t result);
-
-static inline bool call_failed(const struct spy_rec_head *head)
-{
-	return unlikely(head->result) && result_is_failure(head->result);
-}
-
-static inline bool copy_took_place(const struct spy_rec_copy *copy)
-{
-	return copy_moves(copy) && !call_failed(&copy->head);
-}
 
 /* A function of Python's. */
 struct python_code {
@@ -266,9 +253,9 @@ uint32_t model_gone(const struct process *process, uint64_t address);
 static inline uint64_t model_duration_ns(const struct record *record)
 {
 	const struct stream *stream = record->stream;
-	uint64_t ns = timeline_span_ns(&stream->trace->timeline, record_duration(record->raw));
+	uint64_t ns = record_span_ns(record, record_cycles(record));
 
-	if (record->raw->call_head.depth)
+	if (record->depth)
 		return ns;
 	return min_u64(ns, record->ns - min_u64(stream->called_ns, record->ns));
 }
@@ -283,11 +270,11 @@ static inline void model_apply(struct model *model, struct record *record)
 	if (unlikely(!thread) || unlikely(thread->tid != record->tid))
 		thread = model_owner(model, record);
 	record->thread = thread;
-	if (record_is_call(record->raw)) {
-		record->fn = trace_function(model->set, stream->trace, record->raw->call_head.fn);
+	if (record_is_call(record)) {
+		record->fn = trace_function(model->set, stream->trace, record->trace_fn);
 		record->contract = model->set->functions.all[record->fn].contract;
 		record->duration_ns = model_duration_ns(record);
-		if (!record->raw->call_head.depth)
+		if (!record->depth)
 			stream->called_ns = record->ns;
 		if (unlikely(process->mps_before.ns) && unlikely(!process->mps.ns))
 			model_see_init(model, record);
@@ -311,14 +298,18 @@ struct thread *model_many(struct model *model, struct process *process);
 void model_finish(struct model *model);
 
 /* The stack of a call of that thread, whose record is the last one taken in; NULL: it has none. */
-static inline const struct stack *model_stack(const struct thread *thread,
-					      const union spy_any *call)
+static inline const struct stack *model_stack_of(const struct thread *thread,
+						 const struct record *call)
 {
 	const struct stack *stack = thread->stack;
 
-	return stack && stack->time == call->call_head.time && stack->fn == call->call_head.fn
-		       ? stack
-		       : NULL;
+	return stack && stack->fn == call->trace_fn && stack->time == record_time(call) ? stack
+											: NULL;
+}
+
+static inline const struct stack *model_stack(const struct record *call)
+{
+	return model_stack_of(call->thread, call);
 }
 
 /* What a frame in Python is called; NULL unknown. */

@@ -35,12 +35,12 @@ static bool look_for_loaded(const struct place_of_module *place, void *context)
 	return true;
 }
 
-static void module_goes(struct process *process, const struct spy_rec_module *raw, uint64_t ns)
+static void module_goes(struct process *process, const struct spy_rec_module *of, uint64_t ns)
 {
-	struct search s = {.process = process, .address = raw->begin};
+	struct search s = {.process = process, .address = of->begin};
 	struct module *module;
 
-	places_at(&process->places, raw->begin, look_for_loaded, &s);
+	places_at(&process->places, of->begin, look_for_loaded, &s);
 	if (!s.found)
 		return;
 	module = &process->modules[s.found - process->modules];
@@ -55,19 +55,19 @@ void model_place_module(struct process *process, uint32_t number)
 
 void model_apply_module(struct process *process, const struct record *record)
 {
-	const struct spy_rec_module *raw = &record->raw->module;
-	const char *build_id = record_text(record->raw, 0), *path = record_text(record->raw, 1);
+	const struct spy_rec_module *of = record_module(record);
+	const char *build_id = record_text(record, 0), *path = record_text(record, 1);
 	size_t bytes;
 	struct module module = {
-		.base = raw->base,
-		.begin = raw->begin,
-		.end = raw->end,
-		.span_end = raw->base + 4096ull * raw->span_pages,
+		.base = of->base,
+		.begin = of->begin,
+		.end = of->end,
+		.span_end = of->base + 4096ull * of->span_pages,
 		.unloaded_ns = UINT64_MAX,
 	};
 
-	if (raw->gone) {
-		module_goes(process, raw, record->ns);
+	if (of->gone) {
+		module_goes(process, of, record->ns);
 		return;
 	}
 	redact_path(path);

@@ -8,11 +8,11 @@
 #define KERNELS_MAX (1u << 22) /* numbers count up from 1; a larger one is damage */
 #define RANGES_MAX (1u << 16) /* the same of NVTX's names */
 
-void model_apply_kernel(struct process *process, const struct spy_rec_kernel *kernel,
-			const char *name)
+void model_apply_kernel(struct process *process, const struct record *record)
 {
+	uint32_t number = record_kernel_name(record)->kernel;
+	const char *name = record_text(record, 0);
 	struct kernel_name *known;
-	uint32_t number = kernel->kernel;
 
 	if (number >= KERNELS_MAX)
 		return;
@@ -26,19 +26,19 @@ void model_apply_kernel(struct process *process, const struct spy_rec_kernel *ke
 }
 
 /* What notes are known by: their text, and which note it is behind it. */
-void model_apply_note(struct process *process, const union spy_any *raw)
+void model_apply_note(struct process *process, const struct record *record)
 {
-	const char *text = record_text(raw, 0);
+	const char *text = record_text(record, 0);
 	size_t length = strlen(text) + 1;
 	char key[SPY_TEXT_MAX + sizeof(uint16_t)];
 	struct note *note;
 
 	memcpy(key, text, length);
-	memcpy(key + length, &raw->note.note, sizeof(uint16_t));
+	memcpy(key + length, &record_note(record)->note, sizeof(uint16_t));
 	HASH_FIND(hh, process->notes, key, length + sizeof(uint16_t), note);
 	if (!note) {
 		note = xcalloc(1, sizeof(*note) + length + sizeof(uint16_t));
-		note->note = raw->note.note;
+		note->note = record_note(record)->note;
 		memcpy(note->text, key, length + sizeof(uint16_t));
 		HASH_ADD_KEYPTR(hh, process->notes, note->text, length + sizeof(uint16_t), note);
 	}
@@ -58,9 +58,10 @@ static struct range_family *family_of(struct process *process, struct range_name
 	return family;
 }
 
-void model_apply_range_name(struct model *model, struct process *process, const union spy_any *raw)
+void model_apply_range_name(struct model *model, struct process *process,
+			    const struct record *record)
 {
-	uint32_t number = raw->range_name.name;
+	uint32_t number = record_range_name(record)->name;
 	struct range_number *range;
 
 	if (!number || number >= RANGES_MAX)
@@ -70,9 +71,9 @@ void model_apply_range_name(struct model *model, struct process *process, const 
 		return; /* told again */
 	range = xcalloc(1, sizeof(*range));
 	range->number = number;
-	range->name = range_names_get(&model->range_names, record_text(raw, 0), record_text(raw, 1),
-				      raw->range_name.folded);
-	if (raw->range_name.folded)
+	range->name = range_names_get(&model->range_names, record_text(record, 0),
+				      record_text(record, 1), record_range_name(record)->folded);
+	if (record_range_name(record)->folded)
 		family_of(process, range->name)->many = true;
 	if (range->name->family) {
 		range->family = family_of(process, range->name->family);

@@ -11,17 +11,17 @@
 
 void model_apply_stack(struct process *process, const struct record *record)
 {
-	const struct spy_rec_stack *raw = &record->raw->stack;
-	uint8_t n = raw->count < SPY_STACK_MOST ? raw->count : SPY_STACK_MOST;
+	const struct spy_rec_stack *of = record_stack(record);
+	uint8_t n = of->count < SPY_STACK_MOST ? of->count : SPY_STACK_MOST;
 	struct stack *stack = xcalloc(1, sizeof(*stack) + n * sizeof(stack->frames[0]));
 
 	stack->process = process;
 	stack->ns = record->ns;
-	stack->time = raw->time;
-	stack->fn = raw->fn;
-	stack->why = raw->why;
+	stack->time = of->time;
+	stack->fn = of->fn;
+	stack->why = of->why;
 	stack->n = n;
-	memcpy(stack->frames, (const char *)raw + offsetof(struct spy_rec_stack, frames),
+	memcpy(stack->frames, (const char *)of + offsetof(struct spy_rec_stack, frames),
 	       n * sizeof(stack->frames[0]));
 	process->stacks = grow(process->stacks, process->n_stacks, sizeof(*process->stacks));
 	process->stacks[process->n_stacks++] = stack;
@@ -60,9 +60,9 @@ void model_forget_stacks(struct model *model)
 	}
 }
 
-void model_apply_python_code(struct process *process, const union spy_any *raw)
+void model_apply_python_code(struct process *process, const struct record *record)
 {
-	uint32_t number = raw->python_code.code;
+	uint32_t number = record_python_code(record)->code;
 	struct python_code *code;
 
 	if (number >= PYTHON_MAX)
@@ -72,26 +72,26 @@ void model_apply_python_code(struct process *process, const union spy_any *raw)
 		return; /* told again */
 	code = xcalloc(1, sizeof(*code));
 	code->number = number;
-	code->file = xstrdup(record_text(raw, 0));
+	code->file = xstrdup(record_text(record, 0));
 	redact_path(code->file);
-	code->function = xstrdup(record_text(raw, 1));
-	code->first_line = raw->python_code.first_line;
+	code->function = xstrdup(record_text(record, 1));
+	code->first_line = record_python_code(record)->first_line;
 	HASH_ADD(hh, process->python, number, sizeof(code->number), code);
 }
 
 /* It belongs to the stack before it. */
 void model_apply_python_stack(const struct record *record)
 {
-	const struct spy_rec_python_stack *raw = &record->raw->python_stack;
+	const struct spy_rec_python_stack *of = record_python_stack(record);
 	struct stack *stack = record->thread->stack;
 	uint8_t i;
 
-	if (!stack || stack->time != raw->time || stack->fn != raw->fn)
+	if (!stack || stack->time != of->time || stack->fn != of->fn)
 		return;
-	stack->n_python = raw->count < SPY_PYTHON_MOST ? raw->count : SPY_PYTHON_MOST;
-	stack->more_python = raw->more;
+	stack->n_python = of->count < SPY_PYTHON_MOST ? of->count : SPY_PYTHON_MOST;
+	stack->more_python = of->more;
 	for (i = 0; i < stack->n_python; i++)
-		stack->python[i] = (struct python_frame){raw->codes[i], raw->lines[i]};
+		stack->python[i] = (struct python_frame){of->codes[i], of->lines[i]};
 }
 
 const struct python_code *model_python(const struct stack *stack, const struct python_frame *frame)

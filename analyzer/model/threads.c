@@ -118,10 +118,10 @@ static const char *given_to(const struct process *process, uint32_t tid)
 void model_apply_thread(struct model *model, struct record *record)
 {
 	struct thread *thread = record->thread;
-	const char *name = record->raw->thread.name;
+	const char *name = record_thread(record)->name;
 
 	if (thread->name[0] && strncmp(thread->name, name, sizeof(thread->name) - 1))
-		thread = add_thread(model, thread->process, record->raw->thread.tid);
+		thread = add_thread(model, thread->process, record_thread(record)->tid);
 	memcpy(thread->name, name, sizeof(thread->name) - 1);
 	thread->given = given_to(thread->process, thread->tid);
 	take_slot(model, record, thread);
@@ -130,23 +130,24 @@ void model_apply_thread(struct model *model, struct record *record)
 
 void model_apply_non_cuda_thread(struct model *model, struct record *record)
 {
-	const struct spy_rec_stranger *raw = &record->raw->stranger;
-	struct thread *thread = model_thread(model, record->thread->process, raw->tid);
+	const struct spy_rec_stranger *of = record_stranger(record);
+	struct thread *thread = model_thread(model, record->thread->process, of->tid);
 
 	if (!thread->name[0])
-		memcpy(thread->name, raw->name, sizeof(thread->name) - 1);
+		memcpy(thread->name, of->name, sizeof(thread->name) - 1);
 }
 
 /* A later name of a thread is left out: threads hold the first one. */
-void model_apply_nvtx_name(struct model *model, struct process *process, const union spy_any *raw)
+void model_apply_nvtx_name(struct model *model, struct process *process,
+			   const struct record *record)
 {
-	const char *name = record_text(raw, 0);
-	uint32_t tid = (uint32_t)raw->nvtx_name.object;
+	const char *name = record_text(record, 0);
+	uint32_t tid = (uint32_t)record_nvtx_name(record)->object;
 	struct given_name *given;
 	struct thread *thread;
 
-	if (raw->nvtx_name.what != SPY_NAMED_THREAD || !*name || given_to(process, tid) ||
-	    HASH_COUNT(process->given_names) >= GIVEN_MOST)
+	if (record_nvtx_name(record)->what != SPY_NAMED_THREAD || !*name ||
+	    given_to(process, tid) || HASH_COUNT(process->given_names) >= GIVEN_MOST)
 		return;
 	given = xcalloc(1, sizeof(*given) + strlen(name) + 1);
 	given->tid = tid;
@@ -161,10 +162,10 @@ void model_apply_count(struct model *model, struct record *record)
 {
 	struct thread *thread;
 
-	record->fn = trace_function(model->set, record->stream->trace, record->raw->count.fn);
-	if (record->raw->count.tid == record->thread->tid)
+	record->fn = trace_function(model->set, record->stream->trace, record_count(record)->fn);
+	if (record_count(record)->tid == record->thread->tid)
 		return;
-	thread = model_find_thread(model, record->thread->process, record->raw->count.tid);
+	thread = model_find_thread(model, record->thread->process, record_count(record)->tid);
 	if (thread)
 		record->thread = thread;
 }

@@ -65,22 +65,22 @@ uint64_t process_dormant_ns(const struct process *process, uint64_t begin_ns, ui
 void model_apply_window(const struct record *record)
 {
 	struct process *process = record->thread->process;
-	const struct spy_rec_window *raw = &record->raw->window;
+	const struct spy_rec_window *window = record_window(record);
 
-	switch (raw->state) {
+	switch (window->state) {
 	case SPY_WINDOW_OPEN:
 		/* A part of the recording begins with the window that is open. */
-		process->windows += !process->windows || process->window != raw->number;
-		process->window = raw->number;
+		process->windows += !process->windows || process->window != window->number;
+		process->window = window->number;
 		/* fall through */
 	case SPY_WINDOW_RECORDING:
 		model_end_dormant(process, record->ns);
 		process->opened_ns = record->ns;
 		break;
 	case SPY_WINDOW_CLOSED:
-		if (!process->windows && raw->number)
+		if (!process->windows && window->number)
 			process->windows = 1; /* which began with the recording */
-		begin_dormant(process, raw->number ? record->ns : process->first_ns);
+		begin_dormant(process, window->number ? record->ns : process->first_ns);
 		break;
 	case SPY_WINDOW_COUNTING:
 		process->countings += !process->dormant;
@@ -92,13 +92,13 @@ void model_apply_window(const struct record *record)
 }
 
 /* The recorder has deleted parts. The board says more of them than a record of the same number does. */
-static void see_removed(struct process *process, uint32_t parts, uint64_t calls, uint64_t cycles)
+static void see_removed(struct process *process, uint32_t parts, uint64_t calls, uint64_t ns)
 {
 	if (parts <= process->removed_parts)
 		return;
 	process->removed_parts = parts;
 	process->removed_calls = calls;
-	process->removed_ns = timeline_span_ns(&process->trace->timeline, cycles);
+	process->removed_ns = ns;
 }
 
 void model_see_board(struct process *process)
@@ -107,7 +107,7 @@ void model_see_board(struct process *process)
 
 	if (board->removed_cycles) /* traces of before have none of it */
 		see_removed(process, board->parts_removed, board->removed_calls,
-			    board->removed_cycles);
+			    timeline_span_ns(&process->trace->timeline, board->removed_cycles));
 }
 
 static struct part_seen *part_of(struct process *process, uint32_t number)
@@ -125,21 +125,20 @@ static struct part_seen *part_of(struct process *process, uint32_t number)
 void model_apply_part(const struct record *record)
 {
 	struct process *process = record->thread->process;
-	const struct spy_rec_part *raw = &record->raw->part;
+	const struct part_record part = decode_part(record);
 
-	see_removed(process, raw->removed, raw->removed_calls,
-		    raw->removed_until - min_u64(raw->recording_began, raw->removed_until));
-	if (raw->state == SPY_PART_END) {
-		process->part_ended = raw->number;
+	see_removed(process, part.removed, part.removed_calls, part.removed_ns);
+	if (part.state == SPY_PART_END) {
+		process->part_ended = part.number;
 		process->part_ended_ns = record->ns;
-		part_of(process, raw->number)->end_ns = record->ns;
-		part_of(process, raw->number)->calls = raw->calls;
+		part_of(process, part.number)->end_ns = record->ns;
+		part_of(process, part.number)->calls = part.calls;
 	}
-	if (raw->state != SPY_PART_BEGIN)
+	if (part.state != SPY_PART_BEGIN)
 		return;
-	process->part = raw->number;
-	part_of(process, raw->number)->begin_ns = record->ns;
-	process->part_is_apart = process->part_ended + 1 != raw->number;
+	process->part = part.number;
+	part_of(process, part.number)->begin_ns = record->ns;
+	process->part_is_apart = process->part_ended + 1 != part.number;
 	if (!process->part_is_apart)
 		return;
 	if (process->part_ended && !process->dormant) {

@@ -131,15 +131,17 @@ static bool first_call(struct stream *stream, struct reading_moment *at, uint64_
 {
 	struct reader *r = &stream->reader;
 	const struct timeline *timeline = &stream->trace->timeline;
+	struct record record = {.stream = stream};
 	bool found = false;
 
 	r->quiet = true;
 	while (!found && reader_next(r) && r->kind != SPY_STREAM_GPU) {
 		uint64_t ns = timeline_ns(timeline, r->time), duration_ns;
 
-		if (!record_is_call(r->record) || r->record->call_head.depth)
+		record_set(&record, r->record);
+		if (!record_is_outer_call(&record))
 			continue;
-		duration_ns = timeline_span_ns(timeline, record_duration(r->record));
+		duration_ns = record_span_ns(&record, record_cycles(&record));
 		*at = (struct reading_moment){ns, stream->index + 1};
 		*begin_ns = ns - min_u64(duration_ns, ns);
 		found = true;

@@ -20,7 +20,7 @@ static struct lane_comm *comm_of(const struct ranks_work *w, const struct record
 void rank_capture_comm(struct ranks *ranks, const struct record *record)
 {
 	struct rank_comm_news news = {.head = {RANK_NEWS_COMM, record->thread->process},
-				      .comm = record->raw->nccl_comm};
+				      .comm = *record_nccl_comm(record)};
 	struct ranks_work *w = ranks->work;
 	struct lane_comm *comm = comm_of(w, record, news.comm.comm);
 
@@ -189,19 +189,19 @@ static void find_levels(const struct ranks *ranks, const struct thread *thread,
 void rank_capture_collective(struct ranks *ranks, const struct record *record)
 {
 	struct rank_submitted_news news = {.head = {RANK_NEWS_SUBMITTED, record->thread->process},
-					   .raw = record->raw->collective,
+					   .operation = *record_collective(record),
 					   .ns = record->ns};
-	struct lane_comm *comm = comm_of(ranks->work, record, news.raw.comm);
+	struct lane_comm *comm = comm_of(ranks->work, record, news.operation.comm);
 	const struct thread_account *c = thread_account_of(ranks->idle->accounts, record->thread);
 	const struct completed_call *launch = launch_of(ranks, c);
 
 	ranks->any = ranks->submits[record->process] = true;
-	if (!comm || news.raw.func >= SPY_NCCL_FUNCS ||
-	    (rank_func_is_between_two(news.raw.func) && news.raw.peer < 0)) {
+	if (!comm || news.operation.func >= SPY_NCCL_FUNCS ||
+	    (rank_func_is_between_two(news.operation.func) && news.operation.peer < 0)) {
 		ranks->lost++;
 		return;
 	}
-	if (!(news.raw.flags & SPY_COLLECTIVE_GRAPH)) {
+	if (!(news.operation.flags & SPY_COLLECTIVE_GRAPH)) {
 		news.op = op_new(ranks, record, launch, comm->device);
 		take_comm(comm, c, record->thread->process, news.op);
 		/* Taking what the lane did, calls of it were divided; none was added. */
@@ -215,17 +215,16 @@ void rank_capture_collective(struct ranks *ranks, const struct record *record)
 
 void rank_capture_ran(struct ranks *ranks, const struct record *record)
 {
-	const struct spy_rec_collective_ran *raw = &record->raw->collective_ran;
-	const struct timeline *timeline = &record->stream->trace->timeline;
+	const struct collective_ran_record ran = decode_collective_ran(record);
 	struct rank_ran_news news = {
 		.head = {RANK_NEWS_RAN, record->thread->process},
-		.id = raw->id,
-		.by_host_times = !raw->begin_ns,
+		.id = ran.id,
+		.by_host_times = !ran.begin_ns,
 		.ran_ns = record->ns,
-		.seen_ns = min_u64(timeline_ns(timeline, raw->seen), record->ns),
+		.seen_ns = ran.seen_ns,
 	};
 
-	news.begin_ns = news.by_host_times ? news.seen_ns : raw->begin_ns;
-	news.end_ns = news.by_host_times ? news.ran_ns : raw->end_ns;
+	news.begin_ns = news.by_host_times ? news.seen_ns : ran.begin_ns;
+	news.end_ns = news.by_host_times ? news.ran_ns : ran.end_ns;
 	rank_tell(ranks, &news.head, sizeof(news));
 }

@@ -477,8 +477,7 @@ void rank_site_see(struct ranks *ranks, const struct record *record,
 				 .thread = record->thread,
 				 .at_ns = record->ns};
 
-	news->has_stack =
-		stack && stack->fn == SPY_FN_NONE && stack->time == record_time(record->raw);
+	news->has_stack = stack && stack->fn == SPY_FN_NONE && stack->time == record_time(record);
 	if (!news->has_stack && launch && launch->stack) {
 		stack = launch->stack;
 		news->has_stack = true;

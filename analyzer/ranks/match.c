@@ -170,17 +170,17 @@ bool rank_func_is_between_two(uint8_t func)
 }
 
 /* False: it cannot be followed. */
-static bool key_of(const struct rank_member *member, const struct spy_rec_collective *raw,
+static bool key_of(const struct rank_member *member, const struct spy_rec_collective *operation,
 		   struct instance_key *key)
 {
-	*key = (struct instance_key){.func = raw->func, .seq = raw->seq};
-	if (!rank_func_is_between_two(raw->func))
+	*key = (struct instance_key){.func = operation->func, .seq = operation->seq};
+	if (!rank_func_is_between_two(operation->func))
 		return true;
-	if (raw->peer < 0 || !raw->seq)
+	if (operation->peer < 0 || !operation->seq)
 		return false;
 	key->func = SPY_NCCL_SEND;
-	key->from = raw->func == SPY_NCCL_SEND ? member->number : (uint32_t)raw->peer;
-	key->to = raw->func == SPY_NCCL_SEND ? (uint32_t)raw->peer : member->number;
+	key->from = operation->func == SPY_NCCL_SEND ? member->number : (uint32_t)operation->peer;
+	key->to = operation->func == SPY_NCCL_SEND ? (uint32_t)operation->peer : member->number;
 	return true;
 }
 
@@ -202,17 +202,17 @@ static bool take_member(struct rank_instance *instance, const struct rank_member
 }
 
 static struct rank_instance *instance_get(struct rank_comm *comm, const struct instance_key *key,
-					  const struct spy_rec_collective *raw)
+					  const struct spy_rec_collective *operation)
 {
 	struct rank_instance *instance = instance_find(comm, key);
 
 	if (instance)
 		return instance;
 	instance = instance_add(comm, key);
-	instance->func = raw->func;
-	instance->count = min_u64(raw->count, NUMBER_MOST);
-	instance->bytes_each = raw->bytes_each;
-	instance->peer = raw->peer;
+	instance->func = operation->func;
+	instance->count = min_u64(operation->count, NUMBER_MOST);
+	instance->bytes_each = operation->bytes_each;
+	instance->peer = operation->peer;
 	return instance;
 }
 
@@ -260,14 +260,15 @@ static void op_add(struct ranks *ranks, struct rank_instance *instance, struct r
 }
 
 /* As this rank has it, for those who disagree. */
-static struct rank_op_seen seen_as(const struct rank_op *op, const struct spy_rec_collective *raw)
+static struct rank_op_seen seen_as(const struct rank_op *op,
+				   const struct spy_rec_collective *operation)
 {
 	struct rank_op_seen seen = rank_seen_of(op);
 
-	seen.func = raw->func;
-	seen.count = min_u64(raw->count, NUMBER_MOST);
-	seen.bytes_each = raw->bytes_each;
-	seen.peer = raw->peer;
+	seen.func = operation->func;
+	seen.count = min_u64(operation->count, NUMBER_MOST);
+	seen.bytes_each = operation->bytes_each;
+	seen.peer = operation->peer;
 	return seen;
 }
 
@@ -309,33 +310,34 @@ static void see_rank(struct rank_member *member, const struct rank_op *op, uint6
 static bool take_submitted(struct ranks *ranks, const struct rank_submitted_news *news,
 			   struct rank_member *member, struct rank_site_sum *site)
 {
-	const struct spy_rec_collective *raw = &news->raw;
+	const struct spy_rec_collective *operation = &news->operation;
 	struct rank_op *op = news->op;
 	struct rank_instance *instance;
 	struct instance_key key;
 	struct rank_op_seen seen;
 
-	if (!member || !key_of(member, raw, &key))
+	if (!member || !key_of(member, operation, &key))
 		return false;
 	if (!op) {
 		ranks->captured++;
 		return true;
 	}
-	instance = instance_get(member->comm, &key, raw);
+	instance = instance_get(member->comm, &key, operation);
 	if (!take_member(instance, member))
 		return false;
 	op_add(ranks, instance, member, op);
 	op->site = site_of(ranks, instance, news, site);
-	seen = seen_as(op, raw);
+	seen = seen_as(op, operation);
 	see_rank(member, op, news->ns);
-	op->in_a_row = member->has_last && member->last.func == raw->func && !op->first &&
+	op->in_a_row = member->has_last && member->last.func == operation->func && !op->first &&
 		       op->gpu_operations <= 1;
-	if (!rank_func_is_between_two(raw->func)) {
+	if (!rank_func_is_between_two(operation->func)) {
 		op->ordinal = member->ordinal++;
-		member->rank->skips +=
-			member->next_seq[raw->func] && raw->seq > member->next_seq[raw->func];
-		member->next_seq[raw->func] = max_u64(member->next_seq[raw->func], raw->seq + 1);
-		member->seq_ns[raw->func] = seen.ns;
+		member->rank->skips += member->next_seq[operation->func] &&
+				       operation->seq > member->next_seq[operation->func];
+		member->next_seq[operation->func] =
+			max_u64(member->next_seq[operation->func], operation->seq + 1);
+		member->seq_ns[operation->func] = seen.ns;
 		rank_order_see(ranks, instance, &seen);
 	}
 	if (member->has_last)
@@ -345,9 +347,9 @@ static bool take_submitted(struct ranks *ranks, const struct rank_submitted_news
 	member->has_last = true;
 	op->holes += member->rank->skips;
 	rank_steps_see(ranks, op, news);
-	op->followed = raw->flags & SPY_COLLECTIVE_RUN_FOLLOWS;
+	op->followed = operation->flags & SPY_COLLECTIVE_RUN_FOLLOWS;
 	if (op->followed) {
-		expect_run(ranks, op, raw->id);
+		expect_run(ranks, op, operation->id);
 	} else {
 		instance->n_done++;
 		look_whether_ready(instance);
@@ -363,8 +365,9 @@ void rank_apply_submitted(struct ranks *ranks, const struct rank_submitted_news 
 
 	ranks->any = ranks->submits[process->trace->index] = true;
 	if (news->op) /* it may be told but once */
-		site = rank_site_get(ranks, process, &news->site, news->raw.func);
-	if (take_submitted(ranks, news, member_of(ranks->work, process, news->raw.comm), site))
+		site = rank_site_get(ranks, process, &news->site, news->operation.func);
+	if (take_submitted(ranks, news, member_of(ranks->work, process, news->operation.comm),
+			   site))
 		return;
 	ranks->lost++;
 	free(news->op);

@@ -59,7 +59,7 @@ struct rank_level {
 /* An operation was submitted. */
 struct rank_submitted_news {
 	struct rank_news head;
-	struct spy_rec_collective raw;
+	struct spy_rec_collective operation;
 	uint64_t ns; /* of the record */
 	struct rank_op *op; /* owned; NULL: it was captured into a graph */
 	struct rank_site_news site;

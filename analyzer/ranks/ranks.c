@@ -79,7 +79,7 @@ static void find_launched(struct ranks *ranks, const struct process *process)
 
 /* No launcher said it: it is a rank for each GPU of a process. The communicator with most ranks numbers them. */
 static struct rank *rank_of_member(struct ranks *ranks, const struct process *process,
-				   const struct spy_rec_nccl_comm *raw)
+				   const struct spy_rec_nccl_comm *of)
 {
 	size_t index = process->trace->index;
 	struct rank *rank = ranks->by_process[index];
@@ -87,18 +87,18 @@ static struct rank *rank_of_member(struct ranks *ranks, const struct process *pr
 
 	if (rank && rank->from_launcher)
 		return rank;
-	rank = rank_of_key(ranks, xasprintf("%zu %u", index, raw->device), &is_new);
+	rank = rank_of_key(ranks, xasprintf("%zu %u", index, of->device), &is_new);
 	if (!rank)
 		return NULL;
 	add_process(rank, process);
 	if (!ranks->by_process[index])
 		ranks->by_process[index] = rank;
-	if (is_new || raw->ranks > rank->world_size) {
-		rank->number = raw->rank;
-		rank->world_size = raw->ranks;
+	if (is_new || of->ranks > rank->world_size) {
+		rank->number = of->rank;
+		rank->world_size = of->ranks;
 	}
 	if (!ranks->from_launcher)
-		ranks->world_size = (uint32_t)max_u64(ranks->world_size, raw->ranks);
+		ranks->world_size = (uint32_t)max_u64(ranks->world_size, of->ranks);
 	return rank;
 }
 
@@ -147,20 +147,20 @@ static bool has_number(const struct rank_comm *comm, uint32_t number)
 
 /* The communicator of that hash. One whose rank is there already was before: the job has started again. */
 static struct rank_comm *comm_get(struct ranks *ranks, const struct process *process,
-				  const struct spy_rec_nccl_comm *raw)
+				  const struct spy_rec_nccl_comm *of)
 {
 	const char *job = process->trace->metadata.job;
-	const struct comm_key key = {raw->hash, job ? hash_key(job, strlen(job)) : 0};
+	const struct comm_key key = {of->hash, job ? hash_key(job, strlen(job)) : 0};
 	struct rank_comm *comm, *older;
 
 	HASH_FIND(hh, ranks->work->comms, &key, sizeof(key), older);
-	if (older && !has_number(older, raw->rank))
+	if (older && !has_number(older, of->rank))
 		return older;
 	comm = comm_add(ranks, &key, older);
 	if (!comm)
 		return NULL;
-	memcpy(comm->name, raw->name, sizeof(raw->name));
-	comm->ranks = raw->ranks;
+	memcpy(comm->name, of->name, sizeof(of->name));
+	comm->ranks = of->ranks;
 	return comm;
 }
 
@@ -180,18 +180,18 @@ static struct rank_timer *timer_get(struct ranks_work *w, uint32_t process, uint
 
 /* A process may use a number again, for a later communicator. */
 static void add_member(struct ranks *ranks, const struct process *process, struct rank_comm *comm,
-		       struct rank *rank, const struct spy_rec_nccl_comm *raw)
+		       struct rank *rank, const struct spy_rec_nccl_comm *of)
 {
 	struct ranks_work *w = ranks->work;
 	struct rank_member *member = xcalloc(1, sizeof(*member)), *older;
 
-	member->key = (struct member_key){(uint32_t)process->trace->index, raw->comm};
+	member->key = (struct member_key){(uint32_t)process->trace->index, of->comm};
 	member->comm = comm;
 	member->rank = rank;
 	member->process = process;
-	member->timer = timer_get(w, member->key.process, raw->device);
-	member->number = raw->rank;
-	member->device = raw->device == SPY_DEVICE_NONE ? 0 : raw->device;
+	member->timer = timer_get(w, member->key.process, of->device);
+	member->number = of->rank;
+	member->device = of->device == SPY_DEVICE_NONE ? 0 : of->device;
 	member->index = (uint32_t)comm->n_members;
 	HASH_REPLACE(hh, w->members, key, sizeof(member->key), member, older);
 	(void)older; /* its communicator has it still */
@@ -204,7 +204,7 @@ static void add_member(struct ranks *ranks, const struct process *process, struc
 
 void rank_apply_comm(struct ranks *ranks, const struct rank_comm_news *news)
 {
-	const struct spy_rec_nccl_comm *raw = &news->comm;
+	const struct spy_rec_nccl_comm *of = &news->comm;
 	const struct process *process = news->head.process;
 	struct rank_comm *comm;
 	struct rank *rank;
@@ -213,27 +213,27 @@ void rank_apply_comm(struct ranks *ranks, const struct rank_comm_news *news)
 		ranks->lost++;
 		return;
 	}
-	rank = rank_of_member(ranks, process, raw);
-	comm = rank ? comm_get(ranks, process, raw) : NULL;
+	rank = rank_of_member(ranks, process, of);
+	comm = rank ? comm_get(ranks, process, of) : NULL;
 	if (comm)
-		add_member(ranks, process, comm, rank, raw);
+		add_member(ranks, process, comm, rank, of);
 	else
 		ranks->lost++;
 }
 
 static void see_state(struct ranks *ranks, const struct record *record)
 {
-	const struct spy_rec_nccl_state *raw = &record->raw->nccl_state;
+	const struct spy_rec_nccl_state *seen = record_nccl_state(record);
 	struct rank_state *state = &ranks->states[record->process];
 
 	state->told = true;
-	state->state = raw->state;
-	memcpy(state->text, raw->text, sizeof(raw->text));
+	state->state = seen->state;
+	memcpy(state->text, seen->text, sizeof(seen->text));
 }
 
 void ranks_see_nccl(struct ranks *ranks, const struct record *record)
 {
-	switch (record->raw->other.event) {
+	switch (record->event) {
 	case SPY_EV_NCCL_COMM:
 		rank_capture_comm(ranks, record);
 		break;

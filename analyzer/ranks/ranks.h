@@ -269,11 +269,10 @@ void ranks_see_call(struct ranks *ranks, const struct record *record);
 /* Each record that does not go the fast path, after idle_see. */
 static inline void ranks_see(struct ranks *ranks, const struct record *record)
 {
-	if (unlikely(record->raw->other.event >= SPY_EV_NCCL_COMM) &&
-	    record->raw->other.event <= SPY_EV_NCCL_STATE)
+	if (unlikely(record->event >= SPY_EV_NCCL_COMM) && record->event <= SPY_EV_NCCL_STATE)
 		ranks_see_nccl(ranks, record);
 	else if (unlikely(ranks->any) && ranks->submits[record->process] &&
-		 record_is_call(record->raw) && !record->raw->call_head.depth)
+		 record_is_outer_call(record))
 		ranks_see_call(ranks, record);
 }
 

@@ -12,7 +12,7 @@ void fast_path_open(struct fast_path *path, const struct accounting *a, struct c
 	const struct thread *thread = record->thread;
 	const struct process *process = &a->model->processes[record->process];
 	struct thread_account *c = thread_account_of(a, thread);
-	uint8_t device = record->raw->call_head.device;
+	uint8_t device = record->device;
 
 	if (path->account == c && path->device == device && record->ns < path->until_ns)
 		return;

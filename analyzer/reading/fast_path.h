@@ -46,43 +46,43 @@ static __always_inline bool fast_path_take(struct fast_path *path, struct accoun
 					   struct callstats *s, const struct record *record,
 					   const struct ahead_record *found)
 {
-	const union spy_any *raw = record->raw;
 	struct thread_account *c = path->account;
 	const struct call_signature *signature;
 	struct completed_call *f;
 	uint64_t ns;
 
-	if (unlikely(!c) || unlikely(raw->other.event < SPY_EV_OP) ||
-	    unlikely(raw->other.event > SPY_EV_MEMORY))
+	if (unlikely(!c) || unlikely(record->event < SPY_EV_OP) ||
+	    unlikely(record->event > SPY_EV_MEMORY))
 		return false;
 	if (found) {
-		signature = signature_at(&a->signatures[record->process], signature_head(raw),
+		signature = signature_at(&a->signatures[record->process], signature_head(record),
 					 found->detail, found->hash);
 		ns = found->item.duration_ns;
 	} else {
-		signature = signature_place(&a->signatures[record->process], signature_head(raw),
-					    signature_detail(raw));
+		signature = signature_place(&a->signatures[record->process], signature_head(record),
+					    signature_detail(record));
 		ns = model_duration_ns(record);
 	}
 	if (!signature->plain || !signature->only_submits || ns > signature->own_most_ns ||
 	    unlikely(!fast_path_is_free(c)) || unlikely(path->tid != record->tid) ||
-	    unlikely(path->device != raw->call_head.device) ||
+	    unlikely(path->device != record->device) ||
 	    unlikely(!work_goes_on(&a->work, c->stream, record, path->thread, signature)) ||
 	    unlikely(!stream_is_busy(c->stream)) ||
 	    unlikely(c->stream->busy_ns > record->ns - min_u64(ns, record->ns)) ||
 	    unlikely(record->ns >= path->until_ns) ||
 	    (unlikely(a->unattributed[record->process].n) &&
 	     record->ns >= a->unattributed[record->process].due_ns) ||
-	    (signature->asked_in_run && recent_ops_in_run(&c->recent_ops.run, raw)))
+	    (signature->asked_in_run && recent_ops_in_run(&c->recent_ops.run, record)))
 		return false;
 
 	record->stream->called_ns = record->ns;
 	path->calls++;
 	path->total_ns += ns;
 	path->last_ns = record->ns;
-	path->copied_bytes = add_capped(path->copied_bytes, signature->copy ? raw->copy.bytes : 0);
+	path->copied_bytes =
+		add_capped(path->copied_bytes, signature->copy ? record_bytes(record) : 0);
 	if (!s->named_elsewhere ||
-	    unlikely(raw->call_head.fn >= record->stream->trace->n_functions)) {
+	    unlikely(record->trace_fn >= record->stream->trace->n_functions)) {
 		s->called[signature->fn] = true;
 		callstats_add(&s->direct[signature->fn], false, ns);
 	}
@@ -95,7 +95,7 @@ static __always_inline bool fast_path_take(struct fast_path *path, struct accoun
 	account_book(account_of(&c->functions, signature->fn), f);
 	work_go_on(&a->work, c->stream, record, path->thread, signature);
 	c->recent_ops.progress_calls += signature->progress_calls;
-	recent_ops_see(&c->recent_ops, raw, signature,
+	recent_ops_see(&c->recent_ops, record, signature,
 		       &(struct recent_op){.begin_ns = f->begin_ns,
 					   .end_ns = f->end_ns,
 					   .own_ns = ns,

@@ -18,30 +18,28 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 {
 	struct reader *r = &record->stream->reader;
 	const struct trace *trace = record->stream->trace;
-	const union spy_any *raw = reader_peek_nested(r);
 	uint64_t n = 0, until_ns = UINT64_MAX;
+	struct nested_call call;
 
-	if (likely(!raw) || a->filtering.kinds || a->accounts.listener)
+	if (likely(!reader_peek_nested(r, &call)) || a->filtering.kinds || a->accounts.listener)
 		return 0;
 	if (a->accounted)
 		until_ns = unattributed_due(&a->accounts.unattributed[record->process], record->ns);
-	for (; raw; raw = reader_peek_nested(r), n++) {
-		bool inner = raw->other.event == SPY_EV_INNER;
-		uint64_t duration = inner ? min_u64(raw->inner.duration, record_time(raw))
-					  : record_duration(raw);
-		uint64_t ns = timeline_ns(&trace->timeline, raw->other.time);
+	do {
+		uint64_t ns = timeline_ns(&trace->timeline, call.time);
 		uint32_t fn;
 
-		if (unlikely(raw->call_head.fn >= trace->n_functions) || unlikely(ns >= until_ns))
+		if (unlikely(call.fn >= trace->n_functions) || unlikely(ns >= until_ns))
 			break;
-		fn = trace->functions[raw->call_head.fn];
+		fn = trace->functions[call.fn];
 		if (unlikely(a->set->functions.all[fn].contract == SPY_CONTRACT_INIT) ||
-		    unlikely(!inner && !raw->call_head.depth)) /* damaged */
+		    unlikely(call.damaged))
 			break;
-		callstats_see_nested(&a->stats, fn, !inner && call_failed(&raw->call_head),
-				     timeline_span_ns(&trace->timeline, duration));
-		reader_take(r, raw);
-	}
+		callstats_see_nested(&a->stats, fn, result_is_failure(call.result),
+				     timeline_span_ns(&trace->timeline, call.duration));
+		reader_take(r, &call);
+		n++;
+	} while (reader_peek_nested(r, &call));
 	return n;
 }
 
@@ -111,14 +109,13 @@ static void see_range(struct analysis *a, struct fast_path *paths, const struct 
  * the recording whose neighbour is not here. Of a GPU nothing is known until then. */
 static void see_window(struct analysis *a, struct fast_path *paths, const struct record *record)
 {
+	const struct spy_rec_window *window = record_window(record);
 	size_t i;
 
 	for (i = 0; i < a->set->n_streams; i++)
 		if (a->set->streams[i]->trace == record->stream->trace)
 			fast_path_close(&paths[i], &a->stats);
-	if (record->raw->other.event == SPY_EV_WINDOW &&
-	    record->raw->window.state != SPY_WINDOW_CLOSED &&
-	    record->raw->window.state != SPY_WINDOW_COUNTING)
+	if (window && window->state != SPY_WINDOW_CLOSED && window->state != SPY_WINDOW_COUNTING)
 		return;
 	for (i = 0; i < a->model.n_threads; i++) {
 		const struct thread *thread = a->model.threads[i];
@@ -134,16 +131,17 @@ static void see_window(struct analysis *a, struct fast_path *paths, const struct
 
 static bool begins_apart(const struct record *record)
 {
-	return record->raw->part.state == SPY_PART_BEGIN && record->thread->process->part_is_apart;
+	return decode_part(record).state == SPY_PART_BEGIN &&
+	       record->thread->process->part_is_apart;
 }
 
 /* Calls of counted functions: does their number not count? */
 static bool leave_out_counted(struct analysis *a, const struct record *record)
 {
-	if (record->raw->other.event != SPY_EV_COUNT ||
+	if (record->event != SPY_EV_COUNT ||
 	    !filter_outside_counted(&a->filtering, record->process, record->thread, record->fn))
 		return false;
-	a->filtering.counted = add_capped(a->filtering.counted, record->raw->count.count);
+	a->filtering.counted = add_capped(a->filtering.counted, record_count(record)->count);
 	return true;
 }
 
@@ -170,13 +168,13 @@ static bool leave_out(struct analysis *a, const struct record *record)
 
 	if (ranges_leave_out(&a->accounts.ranges, record->thread))
 		outside |= 1u << FILTER_RANGE;
-	if (!record_is_call(record->raw) && record->raw->other.event < SPY_EV_WAIT)
+	if (!record_is_call(record) && record->event < SPY_EV_WAIT)
 		return leave_out_counted(a, record);
-	if (record_is_call(record->raw) && record->raw->call_head.depth)
+	if (record_is_call(record) && record->depth)
 		return leave_out_nested(a, record, outside);
 	c = thread_account_get(&a->accounts, record->thread);
 	c->left_out = outside;
-	if (!outside || !record_is_call(record->raw))
+	if (!outside || !record_is_call(record))
 		return false;
 	callstats_room(&a->stats, &a->model, record->thread);
 	filter_count(&a->filtering, outside, record->duration_ns);
@@ -192,17 +190,17 @@ static void show(const struct analysis *a, const struct record *record, bool lef
 
 	if (left_out || account_leaves_out(&a->accounts, record->thread))
 		return;
-	if (record->raw->other.event == SPY_EV_OUTSIDE) {
+	if (record->event == SPY_EV_OUTSIDE) {
 		if (listener->on_outside)
 			listener->on_outside(listener->data, record);
 		return;
 	}
-	if (!record_is_call(record->raw))
+	if (!record_is_call(record))
 		return;
 	c = thread_account_of(&a->accounts, record->thread);
-	if (record->raw->call_head.depth && listener->on_nested)
+	if (record->depth && listener->on_nested)
 		listener->on_nested(listener->data, record);
-	if (!record->raw->call_head.depth && listener->on_call)
+	if (!record->depth && listener->on_call)
 		listener->on_call(listener->data, record,
 				  completed_call_at(&c->ring, c->ring.n - 1));
 }
@@ -264,13 +262,13 @@ static void see_account(struct reading *r, const struct record *record)
 	struct analysis *a = r->a;
 
 	account_see(&a->accounts, record);
-	if (unlikely(record_is_of_range(record->raw)))
+	if (unlikely(record_is_of_range(record)))
 		see_range(a, r->paths, record);
-	else if (record->raw->other.event == SPY_EV_OUTSIDE)
+	else if (record->event == SPY_EV_OUTSIDE)
 		ranges_see_outside(&a->accounts.ranges, record);
-	else if (unlikely(record->raw->other.event == SPY_EV_WINDOW))
+	else if (unlikely(record->event == SPY_EV_WINDOW))
 		see_window(a, r->paths, record);
-	else if (unlikely(record->raw->other.event == SPY_EV_PART) && begins_apart(record))
+	else if (unlikely(record->event == SPY_EV_PART) && begins_apart(record))
 		see_window(a, r->paths, record);
 }
 
@@ -308,7 +306,7 @@ static void account_for(struct reading *r, struct fast_path *path, struct record
 #include "findings/stages.def"
 	if (unlikely(a->accounts.listener != NULL))
 		show(a, record, left_out);
-	if (record_is_call(record->raw) && !record->raw->call_head.depth)
+	if (record_is_outer_call(record))
 		fast_path_open(path, &a->accounts, &a->stats, record);
 }
 

@@ -66,7 +66,7 @@ static uint64_t class_of(const struct sqlite_export *e, uint32_t fn)
 /* A function without a result, or one that did not return, is no failure. */
 static uint64_t result_of(const struct record *record)
 {
-	uint16_t result = record->raw->call_head.result;
+	uint16_t result = record->result;
 
 	return result == SPY_RESULT_NONE ? 0 : result;
 }
@@ -92,9 +92,9 @@ static void add_facts(struct sqlite_export *e, const struct record *record,
 	struct database *db = &e->db;
 
 	put_number(db, TABLE_CALL_FACTS, id);
-	put_unless(db, TABLE_CALL_FACTS, record->raw->call_head.device, SPY_DEVICE_NONE);
-	put_unless(db, TABLE_CALL_FACTS, record->raw->call_head.context, 0);
-	put_unless(db, TABLE_CALL_FACTS, record_stream(record->raw), 0);
+	put_unless(db, TABLE_CALL_FACTS, record->device, SPY_DEVICE_NONE);
+	put_unless(db, TABLE_CALL_FACTS, record_context(record), 0);
+	put_unless(db, TABLE_CALL_FACTS, record_stream(record), 0);
 	put_unless(db, TABLE_CALL_FACTS,
 		   sqlite_place(e, record->thread->process, call->return_address, call->end_ns,
 				call->stack),
@@ -169,19 +169,18 @@ static void add_sync(struct sqlite_export *e, const struct record *record,
 		     const struct completed_call *call, uint64_t id)
 {
 	struct database *db = &e->db;
-	const struct spy_rec_head *head = &record->raw->call_head;
-	bool event = record->contract == SPY_CONTRACT_EVENT && head->event == SPY_EV_OP;
+	bool event = record->contract == SPY_CONTRACT_EVENT && record->event == SPY_EV_OP;
 
 	put_time(e, TABLE_SYNCS, call->begin_ns);
 	put_time(e, TABLE_SYNCS, call->end_ns);
-	put_number(db, TABLE_SYNCS, head->device == SPY_DEVICE_NONE ? 0 : head->device);
-	put_number(db, TABLE_SYNCS, head->context);
+	put_number(db, TABLE_SYNCS, record->device == SPY_DEVICE_NONE ? 0 : record->device);
+	put_number(db, TABLE_SYNCS, record_context(record));
 	put_null(db, TABLE_SYNCS);
-	put_number(db, TABLE_SYNCS, record_stream(record->raw));
+	put_number(db, TABLE_SYNCS, record_stream(record));
 	put_number(db, TABLE_SYNCS, id);
 	put_number(db, TABLE_SYNCS, global_pid(record->thread->process->trace));
 	put_number(db, TABLE_SYNCS, sync_type(record->contract));
-	put_number(db, TABLE_SYNCS, event ? record->raw->op.object : 0);
+	put_number(db, TABLE_SYNCS, event ? record_object(record) : 0);
 	row_end(db, TABLE_SYNCS);
 }
 
@@ -318,8 +317,8 @@ static void on_call(void *data, const struct record *record, const struct comple
 	add_facts(e, record, call, id);
 	if (call->divided)
 		add_parts(e, call, id);
-	if (record->raw->other.event == SPY_EV_COPY)
-		add_copy(e, &record->raw->copy, id);
+	if (record->event == SPY_EV_COPY)
+		add_copy(e, record_copy(record), id);
 	if (sync_type(record->contract))
 		add_sync(e, record, call, id);
 	if (call->divided)
@@ -360,7 +359,7 @@ static void on_outside(void *data, const struct record *record)
 	wait = &host->waits[(host->n_waits - 1) % host->waits_size];
 	if (wait->part.holder)
 		holder = model_find_thread(&a->model, record->thread->process, wait->part.holder);
-	add_os_wait(e, record->raw->outside.kind, wait->end_ns, wait->ns, tid);
+	add_os_wait(e, decode_outside(record).kind, wait->end_ns, wait->ns, tid);
 	put_time(e, TABLE_GAPS, wait->begin_ns);
 	put_time(e, TABLE_GAPS, wait->end_ns);
 	put_number(db, TABLE_GAPS, wait->ns);

@@ -389,20 +389,18 @@ static void add_memory(struct events *e, struct slice *slice, const struct spy_r
 
 static void add_arguments(struct events *e, struct slice *slice, const struct record *record)
 {
-	const union spy_any *raw = record->raw;
-
-	if (call_failed(&raw->call_head))
+	if (record_failed(record))
 		slice_add_known(slice, ARGUMENT_RESULT,
 				label_of(&e->labels, text_result(e->source.shown->set, record->fn,
-								 raw->call_head.result)));
-	if (raw->other.event == SPY_EV_COPY)
-		add_copy(e, slice, &raw->copy);
-	else if (raw->other.event == SPY_EV_MEMORY)
-		add_memory(e, slice, &raw->memory);
-	else if (raw->other.event == SPY_EV_LAUNCH)
+								 record->result)));
+	if (record->event == SPY_EV_COPY)
+		add_copy(e, slice, record_copy(record));
+	else if (record->event == SPY_EV_MEMORY)
+		add_memory(e, slice, record_memory(record));
+	else if (record->event == SPY_EV_LAUNCH)
 		slice_add_known(slice, ARGUMENT_KERNEL,
-				events_kernel(e, record->process, record_kernel(&raw->launch)));
-	slice_add_known(slice, ARGUMENT_STREAM, record_stream(raw));
+				events_kernel(e, record->process, record_kernel(record)));
+	slice_add_known(slice, ARGUMENT_STREAM, record_stream(record));
 }
 
 /* Where its time went; where nothing else is said, all of it is its own work. */
@@ -438,8 +436,8 @@ static struct slice slice_of_call(struct events *e, const struct record *record,
 			label_of_where(&e->labels, label_where(&e->labels, record->thread->process,
 							       call->return_address, call->end_ns,
 							       call->stack)));
-	if (record->raw->call_head.device != SPY_DEVICE_NONE)
-		slice_add(&slice, ARGUMENT_GPU, record->raw->call_head.device);
+	if (record->device != SPY_DEVICE_NONE)
+		slice_add(&slice, ARGUMENT_GPU, record->device);
 	add_arguments(e, &slice, record);
 	if (call->expected_ns != UNKNOWN_NS)
 		slice_add(&slice, ARGUMENT_EXPECTED, call->expected_ns);
@@ -489,7 +487,7 @@ void events_on_nested(void *data, const struct record *record)
 	add_argument(p, ARGUMENT_BEFORE, events_before(e, begin_ns));
 	p->end_ns = events_since(e, record->ns);
 	p->category = SLICE_NESTED;
-	p->depth = max_u64(record->raw->call_head.depth, 1);
+	p->depth = max_u64(record->depth, 1);
 	p->name = label_of_function(&e->labels, record->fn);
 }
 

@@ -219,7 +219,7 @@ void counters_see_call(struct events *e, const struct record *record)
 {
 	const struct accounting *a = &e->source.shown->accounts;
 	const struct process *process = record->thread->process;
-	uint32_t device = streams_device(record->raw->call_head.device);
+	uint32_t device = streams_device(record->device);
 	size_t index = work_index(&a->work, record->process, device);
 	const struct thread_account *c;
 	uint64_t ns = events_since(e, record->ns), outstanding;
@@ -230,7 +230,7 @@ void counters_see_call(struct events *e, const struct record *record)
 	if (outstanding || (index < e->counters.n_devices && e->counters.devices[index]))
 		set(e, track_of_device(e, process, index, device), ns, outstanding);
 	c = thread_account_of(a, record->thread);
-	if (c && c->stream && record_stream(record->raw))
+	if (c && c->stream && record_stream(record))
 		set(e, track_of_stream(e, process, c->stream), ns,
 		    c->stream->submitted - c->stream->done);
 }

@@ -4,21 +4,7 @@
 #ifndef CUDASPY_MERGE_H
 #define CUDASPY_MERGE_H
 
-#include "trace.h"
-
-/* A record on its way through the pipeline. Valid until the next merge_next. */
-struct record {
-	const union spy_any *raw;
-	struct stream *stream;
-	uint64_t ns; /* its time, since the epoch */
-	uint32_t process; /* index of the stream's trace */
-	uint32_t tid; /* thread that the slot belonged to */
-	/* The rest is the model's: model_apply fills it. */
-	struct thread *thread; /* the writer */
-	uint32_t fn; /* of calls and counts: number in the set's functions */
-	uint8_t contract; /* enum spy_contract: the function's */
-	uint64_t duration_ns; /* of calls */
-};
+#include "record.h"
 
 /*
  * A tournament: the streams are the leaves of a binary tree, and of two the one with the older
@@ -93,7 +79,7 @@ static inline void merge_look_ahead(struct merge *m)
 {
 	struct reader *r = &m->top->reader;
 
-	m->ahead = r->record != (const union spy_any *)&r->expanded && reader_step(r);
+	m->ahead = !reader_has_expanded(r) && reader_step(r);
 	if (m->ahead)
 		merge_go_on(m);
 }
@@ -107,7 +93,7 @@ static inline bool merge_next(struct merge *m, struct record *record)
 		merge_go_on(m);
 	else if (!merge_drop(m))
 		return false;
-	record->raw = m->top->reader.record;
+	record_set(record, m->top->reader.record);
 	record->stream = m->top;
 	record->process = m->top->trace->index;
 	record->tid = m->top->reader.tid;

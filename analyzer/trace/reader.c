@@ -28,7 +28,7 @@ const struct record_layout record_layouts[SPY_EV_COUNT_ALL] = {
 
 static const uint8_t nothing[1];
 
-const char *record_text(const union spy_any *record, unsigned int i)
+const char *raw_text(const union spy_any *record, unsigned int i)
 {
 	const char *text = (const char *)record + record_layouts[record->other.event].bytes;
 
@@ -259,7 +259,7 @@ static bool open_file(struct reader *r)
 	else if (!open_on_disk(r))
 		return false;
 	if (!r->buffer)
-		r->buffer = xcalloc(1, r->buffer_bytes);
+		r->buffer = xcalloc(1, r->buffer_bytes + sizeof(uint64_t)); /* record_set */
 	r->at = r->end = r->buffer;
 	return true;
 }
@@ -700,6 +700,6 @@ bool reader_next_slow(struct reader *r)
 	if (r->record->other.event == SPY_EV_INNER)
 		r->record = reader_expand(r, &r->record->inner);
 	r->records++;
-	r->others += !record_is_call(r->record);
+	r->others += !raw_is_call(r->record);
 	return true;
 }

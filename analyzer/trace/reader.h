@@ -76,7 +76,7 @@ struct record_layout {
 };
 extern const struct record_layout record_layouts[SPY_EV_COUNT_ALL];
 
-static inline bool record_is_call(const union spy_any *record)
+static inline bool raw_is_call(const union spy_any *record)
 {
 	return record->other.event <= SPY_EV_MEMORY;
 }
@@ -85,7 +85,7 @@ static inline bool record_is_call(const union spy_any *record)
  * What every call is asked for, taken from the words of its record (trace_format.h): gcc reads a
  * field of 48 bits in a packed struct byte by byte.
  */
-static inline uint64_t record_word(const union spy_any *raw, size_t offset)
+static inline uint64_t raw_word(const union spy_any *raw, size_t offset)
 {
 	uint64_t word;
 
@@ -93,55 +93,21 @@ static inline uint64_t record_word(const union spy_any *raw, size_t offset)
 	return word;
 }
 
-#define RECORD_48_BITS (((uint64_t)1 << 48) - 1)
+#define RAW_48_BITS (((uint64_t)1 << 48) - 1)
 
-static inline uint64_t record_time(const union spy_any *raw)
+static inline uint64_t raw_time(const union spy_any *raw)
 {
-	return record_word(raw, offsetof(struct spy_rec_other, time));
+	return raw_word(raw, offsetof(struct spy_rec_other, time));
 }
 
 /* Cycles; of a call's record in its long form. No call is longer than the clock has run. */
-static inline uint64_t record_duration(const union spy_any *raw)
+static inline uint64_t raw_duration(const union spy_any *raw)
 {
-	return min_u64(record_word(raw, sizeof(struct spy_rec_head) - 8) & RECORD_48_BITS,
-		       record_time(raw));
-}
-
-/* Return address of a call; 0: the record does not say. */
-static inline uint64_t record_return_address(const union spy_any *raw)
-{
-	if (raw->other.event == SPY_EV_NESTED || !record_is_call(raw))
-		return 0;
-	return record_word(raw, sizeof(struct spy_rec_head)) & RECORD_48_BITS;
-}
-
-/* Handles of the default streams in all records: the process's own, and each thread's own. */
-enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };
-
-/* The stream the call works in; 0: none. */
-static inline uint64_t record_stream(const union spy_any *raw)
-{
-	uint64_t word;
-
-	if (raw->other.event < SPY_EV_OP || raw->other.event > SPY_EV_MEMORY)
-		return 0;
-	word = record_word(raw, sizeof(struct spy_rec_head) + 8);
-	if (raw->other.event == SPY_EV_LAUNCH)
-		return word >> 16;
-	return raw->other.event == SPY_EV_COPY ? word & RECORD_48_BITS : word;
-}
-
-/* Number of the kernel of a launch, 0 unknown. */
-static inline uint32_t record_kernel(const struct spy_rec_launch *launch)
-{
-	const union spy_any *raw = (const union spy_any *)launch;
-
-	return (uint32_t)(record_word(raw, sizeof(struct spy_rec_head)) >> 48) |
-	       (uint32_t)record_word(raw, sizeof(struct spy_rec_head) + 8) << 16;
+	return min_u64(raw_word(raw, sizeof(struct spy_rec_head) - 8) & RAW_48_BITS, raw_time(raw));
 }
 
 /* Text i of a record the reader has returned; NUL-terminated. */
-const char *record_text(const union spy_any *record, unsigned int i);
+const char *raw_text(const union spy_any *record, unsigned int i);
 
 /* What a stream has lost, and why. */
 struct reader_losses {
@@ -279,6 +245,12 @@ static inline const union spy_any *reader_expand(struct reader *r,
 	return (const union spy_any *)&r->expanded;
 }
 
+/* Is the record in hand one that came in its short form? It is in no buffer. */
+static inline bool reader_has_expanded(const struct reader *r)
+{
+	return r->record == (const union spy_any *)&r->expanded;
+}
+
 /* The part of reader_next that is rarely needed. */
 bool reader_next_slow(struct reader *r);
 
@@ -296,7 +268,7 @@ static inline bool reader_step_to(struct reader *r, const uint8_t *at)
 
 	if (unlikely(left < sizeof(struct spy_rec_inner)))
 		return false;
-	if (!record_is_call(record) && record->other.event != SPY_EV_INNER)
+	if (!raw_is_call(record) && record->other.event != SPY_EV_INNER)
 		return false;
 	size = record_layouts[record->other.event].bytes;
 	if (unlikely(left < size) || unlikely(!reader_in_time(r, record)))
@@ -324,29 +296,50 @@ static inline bool reader_next(struct reader *r)
 	return likely(reader_step(r)) || reader_next_slow(r);
 }
 
+/* A call inside another one that already told the details. */
+struct nested_call {
+	const union spy_any *raw; /* in its short form or the long one */
+	uint64_t time, duration; /* cycles; not longer than the clock has run */
+	uint16_t fn, result;
+	bool damaged; /* it is in no other one */
+};
+
 /*
- * The next record, if it is one of a call inside another one that already told the details, and
- * lies right behind the record in hand; both forms. NULL: it is another one, or has to be looked
- * for. For counting such calls in a row: reader_take passes over it, and the record in hand stays
- * what it is.
+ * The next record, if it is one of such a call, and lies right behind the record in hand. False: it is another one, or has
+ * to be looked for. For counting such calls in a row: reader_take passes over it, and the record in hand stays what it is.
  */
-static inline const union spy_any *reader_peek_nested(const struct reader *r)
+static inline bool reader_peek_nested(const struct reader *r, struct nested_call *call)
 {
-	const union spy_any *record = (const union spy_any *)(r->at + r->size);
+	const union spy_any *raw = (const union spy_any *)(r->at + r->size);
 	size_t left = (size_t)(r->end - r->at) - r->size;
+	bool inner;
 
 	if (left < sizeof(struct spy_rec_head) ||
-	    (record->other.event != SPY_EV_INNER && record->other.event != SPY_EV_NESTED) ||
-	    unlikely(!reader_in_time(r, record)))
-		return NULL;
-	return record;
+	    (raw->other.event != SPY_EV_INNER && raw->other.event != SPY_EV_NESTED) ||
+	    unlikely(!reader_in_time(r, raw)))
+		return false;
+	inner = raw->other.event == SPY_EV_INNER;
+	call->raw = raw;
+	call->time = raw_time(raw);
+	call->duration = inner ? min_u64(raw->inner.duration, call->time) : raw_duration(raw);
+	call->fn = raw->call_head.fn;
+	call->result = inner ? 0 : raw->call_head.result;
+	call->damaged = !inner && !raw->call_head.depth;
+	return true;
 }
 
-static inline void reader_take(struct reader *r, const union spy_any *record)
+static inline const union spy_any *reader_long_form(struct reader *r,
+						    const struct nested_call *call)
 {
-	r->at = (const uint8_t *)record;
-	r->size = record_layouts[record->other.event].bytes;
-	r->time = record->other.time;
+	return call->raw->other.event == SPY_EV_INNER ? reader_expand(r, &call->raw->inner)
+						      : call->raw;
+}
+
+static inline void reader_take(struct reader *r, const struct nested_call *call)
+{
+	r->at = (const uint8_t *)call->raw;
+	r->size = record_layouts[call->raw->other.event].bytes;
+	r->time = call->time;
 	r->records++;
 }
 

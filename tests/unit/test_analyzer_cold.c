@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include "expect/cold.h"
+#include "as_record.h"
 
 /* A call; kernel 0: no launch. */
 static union spy_any call_on(uint8_t device, uint32_t kernel)
@@ -31,11 +32,11 @@ static enum cold_kind first(struct fixture *f, uint8_t device, uint32_t kernel, 
 			    uint8_t contract)
 {
 	union spy_any raw = call_on(device, kernel);
-	bool known = cold_marks_know(&f->marks, &raw, contract);
+	bool known = cold_marks_know(&f->marks, AS_RECORD(&raw), contract);
 	enum cold_kind kind;
 
 	f->value = UINT32_MAX;
-	kind = cold_first(&f->marks, &raw, fn, contract, &f->value);
+	kind = cold_first(&f->marks, AS_RECORD(&raw), fn, contract, &f->value);
 	if (known)
 		assert_int_equal(kind, COLD_NOT);
 	return kind;
@@ -45,7 +46,7 @@ static bool knows(const struct fixture *f, uint8_t device, uint32_t kernel, uint
 {
 	union spy_any raw = call_on(device, kernel);
 
-	return cold_marks_know(&f->marks, &raw, contract);
+	return cold_marks_know(&f->marks, AS_RECORD(&raw), contract);
 }
 
 static void test_kernels(void **state)

@@ -10,6 +10,7 @@
 #include "analysis.h"
 #include "expect/priors.h"
 #include "sections/expectations.h"
+#include "as_record.h"
 
 /* ---- sizes ------------------------------------------------------------------------------------ */
 
@@ -144,6 +145,7 @@ static void test_late_class(void **state)
 					   .kind = SPY_MEM_DEVICE,
 					   .bytes = 8192,
 				   }};
+	const struct record call = {.event = SPY_EV_CALL};
 	struct expect *e;
 	struct call_class *c;
 	uint32_t fn;
@@ -151,15 +153,14 @@ static void test_late_class(void **state)
 	add_mallocs(f, 10, 10);
 	e = learn(f, NULL);
 	fn = functions_number(&f->set.functions, "cudaMalloc");
-	c = expect_class(e, &raw, fn, false);
+	c = expect_class(e, AS_RECORD(&raw), fn, false);
 	assert_int_equal(c->source, EXPECT_NEIGHBOUR);
 	assert_in_range(c->expected_ns, 19800, 20200);
-	assert_ptr_equal(c, expect_class(e, &raw, fn, false));
+	assert_ptr_equal(c, expect_class(e, AS_RECORD(&raw), fn, false));
 	fn = functions_number(&f->set.functions, "a function of tomorrow");
-	c = expect_class(e, &(const union spy_any){.call_head.event = SPY_EV_CALL}, fn, true);
+	c = expect_class(e, &call, fn, true);
 	assert_int_equal(c->source, EXPECT_NONE);
-	assert_ptr_equal(c, expect_class(e, &(const union spy_any){.call_head.event = SPY_EV_CALL},
-					 fn, true));
+	assert_ptr_equal(c, expect_class(e, &call, fn, true));
 }
 
 /* ---- cold calls ------------------------------------------------------------------------------- */
@@ -197,7 +198,7 @@ static void test_cold(void **state)
 	/* The second reading finds the same ones. */
 	merge_init(&merge, &f->set, false);
 	while (merge_next(&merge, &record)) {
-		if (!record_is_call(record.raw))
+		if (!record_is_call(&record))
 			continue;
 		record.fn = trace_function(&f->set, record.stream->trace, record.raw->call_head.fn);
 		record.contract = f->set.functions.all[record.fn].contract;

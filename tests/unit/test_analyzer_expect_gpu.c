@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include "expect_fixture.h"
+#include "as_record.h"
 
 /* ---- work of the GPU -------------------------------------------------------------------------- */
 
@@ -160,19 +161,20 @@ static void test_copies(void **state)
 
 static const struct gpu_waits *waits_of(const union spy_any *raw, uint8_t contract)
 {
-	return gpu_wait_of(raw, contract, &(struct cuda_settings){.launches_block = false});
+	return gpu_wait_of(AS_RECORD(raw), contract,
+			   &(struct cuda_settings){.launches_block = false});
 }
 
 static void test_gpu_waits(void **state)
 {
 	static const struct {
-		struct spy_rec_copy copy;
+		union spy_any copy;
 		uint8_t contract, sort;
 	} copies[] = {
 /* clang-format off */
 #define COPY(c, d, s, t, n, size, in_graph) \
-	{{.head.event = SPY_EV_COPY, .direction = SPY_DIR_##d, .src_kind = SPY_MEM_##s, \
-	  .dst_kind = SPY_MEM_##t, .bytes = size, .captured = in_graph}, \
+	{{.copy = {.head.event = SPY_EV_COPY, .direction = SPY_DIR_##d, .src_kind = SPY_MEM_##s, \
+		   .dst_kind = SPY_MEM_##t, .bytes = size, .captured = in_graph}}, \
 	 SPY_CONTRACT_COPY_##c, GPU_WAIT_##n}
 		COPY(ASYNC, H2D, PAGEABLE, DEVICE,   HIDDEN,   4, 0),
 		COPY(ASYNC, H2D, PINNED,   DEVICE,   QUEUE,    4, 0),
@@ -193,9 +195,8 @@ static void test_gpu_waits(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(copies); i++)
-		assert_int_equal(
-			waits_of((const union spy_any *)&copies[i].copy, copies[i].contract)->sort,
-			copies[i].sort);
+		assert_int_equal(waits_of(&copies[i].copy, copies[i].contract)->sort,
+				 copies[i].sort);
 	assert_int_equal(waits_of(&raw, SPY_CONTRACT_DEVICE)->what, GPU_WAIT_DEVICE);
 	assert_int_equal(waits_of(&raw, SPY_CONTRACT_HOST)->sort, GPU_WAIT_NOT);
 	raw.memory = (struct spy_rec_memory){.head.event = SPY_EV_MEMORY,

@@ -12,6 +12,7 @@
 #include "scratch.h"
 #include "trace_writer.h"
 #include "trace/reader.h"
+#include "as_record.h"
 
 /* Bits of a type, from its typealias; enums by their container. */
 static unsigned int type_bits(const char *type)
@@ -71,7 +72,16 @@ static void test_sizes(void **state)
 		check_event(i, record_layouts[i].name, &record_layouts[i]);
 }
 
-/* What the reader takes from words is what the bit fields of trace_format.h have. */
+static void check_head(const struct record *record, const struct spy_rec_head *head)
+{
+	assert_int_equal(record->event, head->event);
+	assert_int_equal(record->trace_fn, head->fn);
+	assert_int_equal(record->result, head->result);
+	assert_int_equal(record->device, head->device);
+	assert_int_equal(record->depth, head->depth);
+}
+
+/* What is taken from words is what the bit fields of trace_format.h have. */
 static void test_words(void **state)
 {
 	uint8_t bytes[sizeof(union spy_any)];
@@ -84,29 +94,32 @@ static void test_words(void **state)
 		for (i = 0; i < sizeof(bytes); i++)
 			bytes[i] = (uint8_t)rand();
 		memcpy(&raw, bytes, sizeof(raw));
-		assert_int_equal(record_duration(&raw), raw.call_head.duration);
-		assert_int_equal(record_kernel(&raw.launch),
+		assert_int_equal(raw_duration(&raw), raw.call_head.duration);
+		raw.other.event = SPY_EV_NESTED;
+		check_head(AS_RECORD(&raw), &raw.call_head);
+		assert_int_equal(
+			record_return_address(AS_RECORD(&raw)) | record_stream(AS_RECORD(&raw)), 0);
+		raw.other.event = SPY_EV_CALL;
+		assert_int_equal(record_return_address(AS_RECORD(&raw)), raw.call.caller);
+		assert_int_equal(record_stream(AS_RECORD(&raw)), 0);
+		raw.other.event = SPY_EV_OP;
+		assert_int_equal(record_return_address(AS_RECORD(&raw)), raw.op.caller);
+		assert_int_equal(record_stream(AS_RECORD(&raw)), raw.op.stream);
+		raw.other.event = SPY_EV_LAUNCH;
+		assert_int_equal(record_kernel(AS_RECORD(&raw)),
 				 (uint32_t)raw.launch.kernel_hi << 16 |
 					 (uint32_t)raw.launch.kernel_lo);
-		raw.other.event = SPY_EV_NESTED;
-		assert_int_equal(record_return_address(&raw) | record_stream(&raw), 0);
-		raw.other.event = SPY_EV_CALL;
-		assert_int_equal(record_return_address(&raw), raw.call.caller);
-		assert_int_equal(record_stream(&raw), 0);
-		raw.other.event = SPY_EV_OP;
-		assert_int_equal(record_return_address(&raw), raw.op.caller);
-		assert_int_equal(record_stream(&raw), raw.op.stream);
-		raw.other.event = SPY_EV_LAUNCH;
-		assert_int_equal(record_return_address(&raw), raw.launch.caller);
-		assert_int_equal(record_stream(&raw), raw.launch.stream);
+		assert_int_equal(record_return_address(AS_RECORD(&raw)), raw.launch.caller);
+		assert_int_equal(record_stream(AS_RECORD(&raw)), raw.launch.stream);
 		raw.other.event = SPY_EV_COPY;
-		assert_int_equal(record_return_address(&raw), raw.copy.caller);
-		assert_int_equal(record_stream(&raw), raw.copy.stream);
+		assert_int_equal(record_return_address(AS_RECORD(&raw)), raw.copy.caller);
+		assert_int_equal(record_stream(AS_RECORD(&raw)), raw.copy.stream);
 		raw.other.event = SPY_EV_MEMORY;
-		assert_int_equal(record_return_address(&raw), raw.memory.caller);
-		assert_int_equal(record_stream(&raw), raw.memory.stream);
+		assert_int_equal(record_return_address(AS_RECORD(&raw)), raw.memory.caller);
+		assert_int_equal(record_stream(AS_RECORD(&raw)), raw.memory.stream);
 		raw.other.event = SPY_EV_WAIT;
-		assert_int_equal(record_return_address(&raw) | record_stream(&raw), 0);
+		assert_int_equal(
+			record_return_address(AS_RECORD(&raw)) | record_stream(AS_RECORD(&raw)), 0);
 	}
 }
 

@@ -12,6 +12,7 @@
 #include "expect/cold.h"
 #include "expect/phase.h"
 #include "findings/gate.h"
+#include "as_record.h"
 
 #define SECOND 1000000000ull
 
@@ -329,7 +330,7 @@ static void see(struct phase_windows *w, uint64_t time, enum spy_event event,
 
 	raw.other.time = time;
 	raw.other.event = (uint16_t)event;
-	phase_see_window(w, &raw);
+	phase_see_window(w, AS_RECORD(&raw));
 }
 
 /* Was CUDA up when recording came to the program? And does it end before the program does? */
@@ -363,13 +364,16 @@ static void test_windows(void **state)
 	see(&w, 10, SPY_EV_GPU, 0, 0);
 	assert_false(phase_joined(&w));
 
-	assert_int_equal(cold_first(&marks, &copy, 7, SPY_CONTRACT_COPY_ASYNC, &value),
+	assert_int_equal(cold_first(&marks, AS_RECORD(&copy), 7, SPY_CONTRACT_COPY_ASYNC, &value),
 			 COLD_CONTRACT);
-	assert_int_equal(cold_first(&marks, &copy, 8, SPY_CONTRACT_INIT, &value), COLD_START);
+	assert_int_equal(cold_first(&marks, AS_RECORD(&copy), 8, SPY_CONTRACT_INIT, &value),
+			 COLD_START);
 	cold_marks_forget(&marks);
 	cold_marks_join(&marks);
-	assert_int_equal(cold_first(&marks, &copy, 7, SPY_CONTRACT_COPY_ASYNC, &value), COLD_NOT);
-	assert_int_equal(cold_first(&marks, &copy, 8, SPY_CONTRACT_INIT, &value), COLD_NOT);
+	assert_int_equal(cold_first(&marks, AS_RECORD(&copy), 7, SPY_CONTRACT_COPY_ASYNC, &value),
+			 COLD_NOT);
+	assert_int_equal(cold_first(&marks, AS_RECORD(&copy), 8, SPY_CONTRACT_INIT, &value),
+			 COLD_NOT);
 	cold_marks_release(&marks);
 }
 
@@ -382,7 +386,7 @@ static void see_calls(struct phases *p, uint64_t from, uint64_t n)
 
 	for (i = from; i < from + n; i++) {
 		raw.other.time = i;
-		phases_see(p, &raw, 1);
+		phases_see(p, AS_RECORD(&raw), 1);
 	}
 }
 

@@ -70,7 +70,7 @@ static unsigned int read_to_the_end(struct reader *r, struct reader_losses *loss
 		assert_true(r->time >= time);
 		time = r->time;
 		assert_true(r->record->other.event < SPY_EV_COUNT_ALL);
-		calls += record_is_call(r->record);
+		calls += raw_is_call(r->record);
 		n++;
 	}
 	assert_false(reader_next(r));

@@ -12,6 +12,7 @@
 #include "trace_text.h"
 #include "base/jobs.h"
 #include "expect/learned.h"
+#include "as_record.h"
 
 #define THREADS 30
 #define SMALL 4096
@@ -212,7 +213,7 @@ static uint64_t max_of(struct expect *e, uint32_t fn, const struct spy_rec_memor
 {
 	const union spy_any raw = {.memory = *memory};
 
-	return expect_class(e, &raw, fn, cold)->all.max;
+	return expect_class(e, AS_RECORD(&raw), fn, cold)->all.max;
 }
 
 /* What is known of that log without a reading of it. */

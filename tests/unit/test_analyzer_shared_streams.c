@@ -42,6 +42,7 @@ static void waits(unsigned int thread, uint64_t begin_ns, uint64_t end_ns)
 {
 	static const union spy_any raw = {.other.event = SPY_EV_OP};
 	const struct record record = {.raw = &raw,
+				      .event = SPY_EV_OP,
 				      .thread = &threads[thread],
 				      .ns = end_ns,
 				      .duration_ns = end_ns - begin_ns};
@@ -146,6 +147,7 @@ static void copies(unsigned int thread, uint8_t direction, uint64_t begin_ns, ui
 {
 	const union spy_any raw = {.copy = {.head.event = SPY_EV_COPY, .direction = direction}};
 	const struct record record = {.raw = &raw,
+				      .event = SPY_EV_COPY,
 				      .thread = &threads[thread],
 				      .ns = end_ns,
 				      .duration_ns = end_ns - begin_ns};

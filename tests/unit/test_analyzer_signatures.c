@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include "cudaspy/function_numbers.h"
 #include "expect/signatures.h"
+#include "as_record.h"
 
 struct fixture {
 	uint32_t functions[SPY_FN_COUNT];
@@ -43,7 +44,7 @@ static int teardown(void **state)
 
 static struct call_signature *find(struct fixture *f, const union spy_any *raw)
 {
-	return signature_find(&f->signatures, &f->expect, &f->trace, raw);
+	return signature_find(&f->signatures, &f->expect, &f->trace, AS_RECORD(raw));
 }
 
 static union spy_any launch(uint32_t kernel, uint64_t stream)
@@ -192,8 +193,8 @@ static void test_stream(void **state)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(all); i++)
-		assert_int_equal(signature_stream(find(f, &all[i]), &all[i]),
-				 record_stream(&all[i]));
+		assert_int_equal(signature_stream(find(f, &all[i]), AS_RECORD(&all[i])),
+				 record_stream(AS_RECORD(&all[i])));
 }
 
 /* There may be any number of them: then some are forgotten, and found out again. */
