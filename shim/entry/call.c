@@ -10,6 +10,7 @@
 #include "record/board.h"
 #include "lib/clock.h"
 #include "arch/frame_layout.h"
+#include "probe/caller.h"
 #include "probe/waiters.h"
 #include "hook/resolve.h"
 #include "entry/gap.h"
@@ -256,6 +257,7 @@ static inline void begin_timed(struct spy_thread *thread, struct spy_frame *fram
 	show_call(thread, frame, fn, depth, start);
 }
 
+/* Counted calls around one that is timed have lasted at least since that one began: as the runtime begins in a getter. */
 __attribute__((noinline)) static void begin_inner(struct spy_thread *thread,
 						  struct spy_frame *frame, struct spy_slot *slot)
 {
@@ -277,6 +279,8 @@ __attribute__((noinline)) static void begin_inner(struct spy_thread *thread,
 		frame->details.event = SPY_EV_NESTED;
 		count_call(thread, frame, slot->fn, depth, counter, 0);
 	} else {
+		if (!call->timed)
+			spy_caller_set_begin(thread, spy_clock());
 		begin_timed(thread, frame, slot->fn, depth, call);
 	}
 }
@@ -662,8 +666,8 @@ static inline void append_record(struct spy_thread *thread, const struct spy_fra
 	spy_count(&thread->page->calls);
 }
 
-/* A counted call is worth a record if a probe saw it waiting, or if it is one that else would be timed and it failed. Or if it
- * was timed, and took long. */
+/* A counted call is worth a record if a probe saw it waiting or a call inside of it was timed, or if it is one that else would be
+ * timed and it failed. Or if it was timed, and took long. */
 static inline bool is_worth_a_record(const struct spy_thread *thread, const struct spy_frame *frame)
 {
 	return thread->calls[frame->depth].start ||
@@ -695,7 +699,7 @@ __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
 	thread->gaps.behind = false;
 }
 
-/* One that was not timed lasted at least since it waited. */
+/* One that was not timed lasted at least since it waited, or since a timed call inside of it began. */
 __attribute__((noinline)) static void write_counted(struct spy_thread *thread,
 						    struct spy_frame *frame, uint64_t now)
 {

@@ -15,6 +15,7 @@
 #include "process/own_stack.h"
 #include "lib/clock.h"
 #include "record/board.h"
+#include "probe/caller.h"
 #include "probe/waiters.h"
 #include "hook/resolve.h"
 #include "entry/gap.h"
@@ -41,6 +42,14 @@ static uint64_t sched_at, timed_cycles;
 uint64_t spy_clock_monotonic(void)
 {
 	return now;
+}
+
+void spy_caller_set_begin(struct spy_thread *of, uint64_t at)
+{
+	assert_int_equal(at, now);
+	for (uint8_t i = 0; i < of->depth; i++)
+		if (!of->calls[i].start)
+			of->calls[i].start = at;
 }
 
 void spy_waiters_leave(struct spy_thread *of)
@@ -650,17 +659,23 @@ static void test_count_when_nested(void **state)
 	record(sizeof(struct spy_rec_call));
 	no_record();
 
-	begin(NULL); /* inside one that is only counted itself */
+	begin(NULL); /* inside one that is only counted itself: that one began no later */
 	spy_slots[0].record = SPY_COUNTED;
+	spy_slots[0].counter = 3;
+	spy_slots_timed[FN] = 0;
 	spy_slots[1].count_when_nested = true;
 	spy_slots[1].counter = 9;
 	enter(OUTER, 0);
+	now += 100;
 	enter(INNER, 1);
 	leave(INNER, 5, 0);
 	leave(OUTER, 5, 0);
 	record(sizeof(struct spy_rec_inner));
+	head = record(sizeof(struct spy_rec_call));
+	expect_head(head, SPY_EV_CALL, FN, 10, 0, 0);
 	no_record();
 	assert_int_equal(page.counts[9], 0);
+	assert_int_equal(page.counts[3], 0);
 }
 
 /* ---- calls that are lost, or pass unrecorded ---- */

@@ -6,6 +6,7 @@
  *   device:N                     makes it current
  *   copy:N                       N asynchronous copies of both kinds of memory each
  *   get:N                        asks for the current device N times
+ *   devices                      asks how many there are
  *   start stop                   cudaProfilerStart, cudaProfilerStop
  *   push:NAME pop                a range of NVTX, as its header calls it: by the library that the environment names
  *   begin:NAME                   a range that any thread may end; end: this thread does, end-there: another one
@@ -34,6 +35,7 @@
 int cudaProfilerStart(void);
 int cudaProfilerStop(void);
 int cudaGetDevice(int *device);
+int cudaGetDeviceCount(int *n);
 
 enum { BYTES = 4096 };
 
@@ -279,6 +281,8 @@ static void act(const char *what, const char *value)
 		copy(n);
 	else if (!strcmp(what, "get"))
 		get(n);
+	else if (!strcmp(what, "devices"))
+		OK(cudaGetDeviceCount(&n));
 	else if (!strcmp(what, "start"))
 		OK(cudaProfilerStart());
 	else if (!strcmp(what, "stop"))
