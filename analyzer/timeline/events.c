@@ -268,19 +268,19 @@ static void put_parts(struct events *e)
 	if (e->n_parts)
 		next(e);
 	if (last) {
-		slice = to = slice_of_part(e, last);
-		put(e, &slice, 0);
+		to = slice_of_part(e, last);
+		put(e, &to, 0);
 	}
 	for (i = 0; i < e->n_parts; i++) {
 		if (&e->parts[i] == last)
 			continue;
 		slice = slice_of_part(e, &e->parts[i]);
-		begin_ns = slice.begin_ns;
+		begin_ns = max_u64(to.begin_ns, events_since(e, slice.begin_ns));
 		if (to.track && e->parts[i].wait_ns && begin_ns < to.end_ns)
 			slice.flow = ++e->flows;
 		put(e, &slice, 0);
 		if (slice.flow)
-			events_flow(e, to.track, max_u64(to.begin_ns, begin_ns), slice.flow, true);
+			events_flow(e, to.track, e->zero_ns + begin_ns, slice.flow, true);
 	}
 	e->n_parts = 0;
 }

@@ -38,6 +38,16 @@ recorded() {
 # Jobs of ranks, with one that is late; with GPU times; each rank's GPU known to all of them.
 recorded ranks "$build/testapps/ranks" --quick --csv --straggler 1:cpu:2:20
 recorded four CUDASPY_GPU=1 "$build/testapps/ranks" --quick --csv --ranks 4 --steps 10 --straggler 2:sync:2:10
+# Two jobs at a time: operations of one rank overlap, as those of several communicators do.
+recorded jobs "$build/testapps/ranks" --quick --csv --straggler 1:cpu:2:20 &
+recorded jobs "$build/testapps/ranks" --quick --csv --straggler 0:cpu:2:20
+wait $! || fail "jobs"
+# The first call is one that is only counted, and waits in the driver's begin inside of it, for MPS.
+(
+	mps_start
+	recorded getter CUDASPY_NOGETTERS=1 "$bin/windows" devices memory
+	mps_stop
+) || fail "getter"
 # Waits for GPUs, locks and the host; copies; operations of GPUs.
 recorded contention "$build/testapps/contention" --quick --csv --mode threads --iterations 10
 recorded starved "$build/testapps/starved" --quick --csv --variant sleep
@@ -60,4 +70,4 @@ mkdir cut
 for trace in $(traces ranks); do
 	"$here/cut_trace.py" "$trace" "cut/${trace##*/}" lost 0.5 0.6 >/dev/null || fail "$trace cannot be cut"
 done
-checked ranks four contention starved starved_gpu feeders functions windows killed parts gap cut
+checked ranks four jobs getter contention starved starved_gpu feeders functions windows killed parts gap cut

@@ -304,6 +304,10 @@ def check_arrows(t, filtered):
         source, target = around(tracks, begins[0]), around(tracks, ends[0])
         if not filtered and (source is None or target is None):
             raise Wrong(f"arrow {number} {begins}-{ends} leads from {source and source.name} to {target and target.name}")
+        if source and target and source.category == "collective":
+            got, wanted = [(s.category, s.name, s.arguments["number"]) for s in (target, source)]
+            if got != wanted or t.tracks[target.track].split(" (")[0] != source.arguments["last_rank"]:
+                raise Wrong(f"arrow {number} {ends} should end in {wanted} of {source.arguments['last_rank']}, not {got}")
         call = source and source.category == "wait" and source.arguments.get("holder_call")
         while call and target and target.name != call and target.depth:
             target = max((s for s in tracks[target.track] if s.depth == target.depth - 1 and s.begin <= target.begin), key=lambda s: s.begin)
