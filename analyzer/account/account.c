@@ -206,11 +206,13 @@ static bool were_gaps_told(const struct metadata *metadata)
 }
 
 void account_init(struct accounting *a, struct model *model, struct expect *expect,
-		  const struct filtering *filtering)
+		  const struct callstats *stats)
 {
+	const struct filtering *filtering = stats->filtering;
 	size_t i;
 
-	*a = (struct accounting){.model = model, .expect = expect, .filtering = filtering};
+	*a = (struct accounting){
+		.model = model, .expect = expect, .filtering = filtering, .stats = stats};
 	work_init(&a->work, model);
 	ranges_init(&a->ranges, model);
 	if (filter_has(filtering, FILTER_RANGE))

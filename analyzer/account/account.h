@@ -9,6 +9,7 @@
 #ifndef CUDASPY_ACCOUNT_H
 #define CUDASPY_ACCOUNT_H
 
+#include "callstats.h"
 #include "cpu_pressure.h"
 #include "peers.h"
 #include "ranges.h"
@@ -20,7 +21,6 @@
 #include "blame/holders.h"
 #include "blame/unattributed.h"
 #include "expect/expect.h"
-#include "filter/filter.h"
 #include "trace/listener.h"
 
 /* The calls of one function by one thread, or any other sum. */
@@ -216,6 +216,7 @@ struct accounting {
 	struct model *model;
 	struct expect *expect;
 	const struct filtering *filtering; /* what of the recording counts */
+	const struct callstats *stats;
 	struct locks locks;
 	struct gpu_work work;
 	struct peers *peers; /* by process */
@@ -239,7 +240,7 @@ struct accounting {
 };
 
 void account_init(struct accounting *a, struct model *model, struct expect *expect,
-		  const struct filtering *filtering);
+		  const struct callstats *stats);
 void account_release(struct accounting *a);
 
 /* For a part of a set. begun_ns: by host, when the first call began. Then what the parts know becomes the whole's, whose

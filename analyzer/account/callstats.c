@@ -102,7 +102,8 @@ uint64_t callstats_answers(const struct callstats *s, struct last_failed *last)
 
 void callstats_init(struct callstats *s, const struct model *model, struct filtering *filtering)
 {
-	*s = (struct callstats){.n_processes = model->n_processes, .filtering = filtering};
+	*s = (struct callstats){
+		.model = model, .n_processes = model->n_processes, .filtering = filtering};
 	s->devices = xcalloc(CALLSTATS_DEVICES * s->n_processes, sizeof(*s->devices));
 	s->uses = xcalloc(CALLSTATS_DEVICES * s->n_processes, sizeof(*s->uses));
 	s->trials = xcalloc(s->n_processes, sizeof(*s->trials));
@@ -210,6 +211,22 @@ uint64_t callstats_callers(const struct callstats *s, size_t n_threads)
 	return callers;
 }
 
+uint64_t callstats_process_ns(const struct callstats *s, const struct process *process,
+			      uint64_t *n_threads)
+{
+	const struct thread *thread;
+	uint64_t ns = 0;
+
+	*n_threads = 0;
+	for (thread = process->threads; thread; thread = thread->next) {
+		if (!s->threads[thread->index].count)
+			continue;
+		++*n_threads;
+		ns += thread_lived_ns(thread);
+	}
+	return ns;
+}
+
 void callstats_finish(struct callstats *s, struct model *model)
 {
 	size_t i, j;
@@ -225,11 +242,13 @@ void callstats_finish(struct callstats *s, struct model *model)
 		s->all.count += s->threads[i].count;
 		s->all.total_ns += s->threads[i].total_ns;
 		s->all.copied_bytes = add_capped(s->all.copied_bytes, s->threads[i].copied_bytes);
+		if (s->threads[i].count)
+			s->run_ns += thread_lived_ns(model->threads[i]);
 	}
 }
 
 /* struct callstats, joined: direct, nested, counted, called, n_functions, threads, n_threads, devices, uses, used, all, answers,
- * last_failed, trials; not: n_processes, filtering (the whole's), named_elsewhere (while it is read). */
+ * last_failed, trials; not: model, n_processes, filtering (the whole's), run_ns (callstats_finish), named_elsewhere (while it is read). */
 /* struct calls_sum, joined: counted; not: count, total_ns, copied_bytes (callstats_finish sums them up). */
 static void join_part(struct callstats *s, const struct callstats *more,
 		      const struct join_part *part)

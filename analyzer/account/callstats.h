@@ -35,6 +35,7 @@ struct device_use {
 };
 
 struct callstats {
+	const struct model *model;
 	/* By function number, for depth 0 and for calls inside other calls. */
 	struct calls *direct, *nested;
 	uint64_t *counted; /* calls of counted functions, by function number */
@@ -48,6 +49,8 @@ struct callstats {
 	bool used[CALLSTATS_DEVICES]; /* by any process */
 	size_t n_processes;
 	struct calls_sum all;
+	uint64_t
+		run_ns; /* all time that threads which call CUDA had: thread_lived_ns of each; at the end */
 	struct filtering *filtering; /* what of the recording counts */
 	/* Calls of functions that have a name are counted in direct and nested by another thread, which reads ahead. */
 	bool named_elsewhere;
@@ -197,6 +200,10 @@ void calls_add(struct calls *sum, const struct calls *more);
 
 /* How many threads made calls that were recorded. */
 uint64_t callstats_callers(const struct callstats *s, size_t n_threads);
+
+/* As run_ns, of one process, and how many threads that is. */
+uint64_t callstats_process_ns(const struct callstats *s, const struct process *process,
+			      uint64_t *n_threads);
 
 /* After the last record: adds what only the boards have counted, sums up. */
 void callstats_finish(struct callstats *s, struct model *model);

@@ -108,9 +108,9 @@ void report_add_sections(struct report *report, struct analysis *a, struct symbo
 	struct gate none = {0}, *gate = options->gate ?: &none;
 	struct summary_row *summary;
 
-	a->complete = report_losses(report, a);
+	a->model.complete = report_losses(report, a);
 	if (options->gate)
-		gate_look(gate, a->set, a->complete);
+		gate_look(gate, a->set, a->model.complete);
 	summary = report_summary(report, a);
 	report_cost(report, a);
 	if (options->cost_only)

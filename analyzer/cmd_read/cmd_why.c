@@ -260,7 +260,7 @@ static int show(struct analysis *analysis, struct symbolizer *symbols, const str
 	report_init(&report, SCHEMA);
 	report.view = view_for(asked->out);
 	report.view.verbose = true;
-	analysis->complete = report_losses(&report, analysis);
+	analysis->model.complete = report_losses(&report, analysis);
 	report_only(&report, analysis);
 	report_waits(&report, analysis, symbols);
 	report_files(&report, symbols);
@@ -310,7 +310,7 @@ static int answer_rank(int64_t number, const struct asked *asked)
 		report_init(&report, SCHEMA);
 		report.view = view_for(asked->out);
 		report.view.verbose = true;
-		analysis.complete = report_losses(&report, &analysis);
+		analysis.model.complete = report_losses(&report, &analysis);
 		report_only(&report, &analysis);
 		report_rank(&report, &analysis, symbols, rank);
 		report_files(&report, symbols);
@@ -401,7 +401,7 @@ static bool take_finding(struct place_answer *p, size_t n, size_t *n_findings)
 						     p->symbols, &texts, n_findings);
 	bool found = n && n <= *n_findings;
 
-	gate_judge(&none, &p->analysis, findings, *n_findings);
+	gate_judge(&none, &p->analysis.accounts, findings, *n_findings);
 	if (found) {
 		why_place_of_finding(&p->place, &findings[n - 1]);
 		p->subject = (struct subject){.kind = SUBJECT_FINDING, .finding = n};

@@ -88,7 +88,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			struct arena *texts)
 {
 	if (site->rounds.count < ROUNDS_LEAST || site->count < ROUNDS_LEAST * site->threads ||
-	    site_spread(a, site) < TENTHS_LEAST || writes_to_host(a, site))
+	    site_spread(&a->accounts, site) < TENTHS_LEAST || writes_to_host(a, site))
 		return NULL;
 	finding->remarks.perhaps_free = true;
 	return arena_printf(

@@ -165,10 +165,10 @@ static void take(const struct analysis *a, struct finding *finding)
 {
 	struct idle_sum *sum;
 
-	idle_price_take(a, finding, finding->origin.process, 0);
+	idle_price_take(&a->idle, finding, finding->origin.process, 0);
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next)
 		if (sum->process == finding->origin.process && sum->ns && held_inside_ns(sum))
-			idle_price_take_part(a, finding, sum,
+			idle_price_take_part(&a->idle, finding, sum,
 					     (double)held_inside_ns(sum) / (double)sum->ns);
 }
 

@@ -78,7 +78,7 @@ static const char *cure(const struct analysis *a, const struct site *site)
 
 static bool is_good_part(const struct analysis *a, const struct site *site)
 {
-	return site_stake(a, site).share >= PERHAPS_SHARE;
+	return site_stake(&a->accounts, site).share >= PERHAPS_SHARE;
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
@@ -100,7 +100,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			text_count(texts, site->count, "call"), text_time(texts, site->cost.own_ns),
 			site->count == 1 ? "it" : "them");
 	}
-	finding->cost.stake = finding_stake(a, finding);
+	finding->cost.stake = finding_stake(&a->accounts, finding);
 	finding->remarks.perhaps_free = *anyway && finding_gains_little(finding);
 	return arena_printf(texts,
 			    "%s waited for the GPU for %s, which such calls do not "

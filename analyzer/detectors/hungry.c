@@ -54,14 +54,16 @@ static struct hungry *look_at_gpus(const struct hungry_kind *kind, const struct 
 	size_t i;
 
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = is_of(sum, kind->causes | kind->beside) ? idle_price_left(a, sum) : 0;
+		uint64_t ns = is_of(sum, kind->causes | kind->beside)
+				      ? idle_price_left(&a->idle, sum)
+				      : 0;
 
 		if (ns)
-			add_sum(kind, &gpus[gpu_of_sum(a, sum)], sum, ns);
+			add_sum(kind, &gpus[gpu_of_sum(&a->idle, sum)], sum, ns);
 	}
 	for (i = 0; i < a->idle.n_gpus; i++) {
 		gpus[i].gpu = &a->idle.gpus[i];
-		gpus[i].work_ns = gpu_work_ns(a, gpus[i].gpu);
+		gpus[i].work_ns = gpu_work_ns(&a->expect, gpus[i].gpu);
 		gpus[i].busy_most_ns =
 			gpus[i].work_ns - min_u64(idle_known_ns(gpus[i].gpu), gpus[i].work_ns);
 	}
@@ -96,8 +98,8 @@ static void add_costs(const struct hungry_kind *kind, const struct analysis *a,
 	const struct idle_sum *sum;
 
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(a, sum) : 0;
-		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(a, sum)] : NULL;
+		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(&a->idle, sum) : 0;
+		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(&a->idle, sum)] : NULL;
 		struct hungry *process;
 
 		if (!gpu || !is_case(gpu))
@@ -201,7 +203,7 @@ static const char *causes_text(struct arena *texts, const struct hungry *h)
 static const char *what(const struct hungry_kind *kind, const struct analysis *a,
 			struct arena *texts, const struct hungry *h)
 {
-	const struct thread *thread = h->most->longest.thread ?: gpu_feeder(a, h->gpu);
+	const struct thread *thread = h->most->longest.thread ?: gpu_feeder(&a->idle, h->gpu);
 	const char *gpus = h->gpus > 1
 				   ? arena_printf(texts, "%llu GPUs", (unsigned long long)h->gpus)
 				   : arena_printf(texts, "GPU %u", h->gpu->device);
@@ -237,12 +239,12 @@ static void add_stacks(const struct hungry_kind *kind, const struct analysis *a,
 
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
 		uint64_t ns = is_of(sum, kind->causes) && sum->longest.stack
-				      ? idle_price_left(a, sum)
+				      ? idle_price_left(&a->idle, sum)
 				      : 0;
 		uint64_t n = h->ns ? (uint64_t)((double)ns * SITE_STACKS / (double)h->ns) : 0;
 
-		if (!n || !is_case(&gpus[gpu_of_sum(a, sum)]) ||
-		    process_of(&gpus[gpu_of_sum(a, sum)]) != process_of(h))
+		if (!n || !is_case(&gpus[gpu_of_sum(&a->idle, sum)]) ||
+		    process_of(&gpus[gpu_of_sum(&a->idle, sum)]) != process_of(h))
 			continue;
 		while (n-- && n_stacks < SITE_STACKS)
 			stacks[n_stacks++] = sum->longest.stack;
@@ -288,8 +290,8 @@ static void take(const struct hungry_kind *kind, const struct analysis *a,
 	size_t i;
 
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(a, sum) : 0;
-		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(a, sum)] : NULL;
+		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(&a->idle, sum) : 0;
+		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(&a->idle, sum)] : NULL;
 
 		if (!gpu || !is_case(gpu))
 			continue;

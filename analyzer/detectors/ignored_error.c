@@ -107,7 +107,7 @@ static const char *keep_staying(const struct analysis *a, const struct site *sit
 	bool earlier;
 	uint64_t elsewhere = count_elsewhere(a, site, &earlier);
 
-	if (earlier || (!elsewhere && !site_went_on(a, site)))
+	if (earlier || (!elsewhere && !site_went_on(&a->accounts, site)))
 		return NULL;
 	finding->fix = "Check results. The fault is in work handed over before: compute-sanitizer "
 		       "finds it, and CUDA_LAUNCH_BLOCKING=1 moves the error to the call that "
@@ -132,7 +132,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	finding->remarks.perhaps_free = why; /* the thread that asks pays for the answer */
 	if (stays(finding->variant))
 		return keep_staying(a, site, finding, texts, name);
-	if (!site_went_on(a, site))
+	if (!site_went_on(&a->accounts, site))
 		return NULL;
 	if (why)
 		return arena_printf(texts,

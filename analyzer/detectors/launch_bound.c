@@ -190,11 +190,12 @@ static struct launched *find_launched(const struct analysis *a)
 	const struct idle_sum *sum;
 
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		size_t gpu = sum->key.cause == IDLE_LAUNCH ? gpu_of_sum(a, sum) : a->idle.n_gpus;
+		size_t gpu =
+			sum->key.cause == IDLE_LAUNCH ? gpu_of_sum(&a->idle, sum) : a->idle.n_gpus;
 
 		if (gpu >= a->idle.n_gpus)
 			continue;
-		gpus[gpu].ns += idle_price_left(a, sum);
+		gpus[gpu].ns += idle_price_left(&a->idle, sum);
 		if (!gpus[gpu].most || sum->ns > gpus[gpu].most->ns)
 			gpus[gpu].most = sum;
 	}
@@ -207,7 +208,8 @@ static void take_prices(const struct analysis *a, const struct launched *gpus)
 	struct idle_sum *sum;
 
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		size_t gpu = sum->key.cause == IDLE_LAUNCH ? gpu_of_sum(a, sum) : a->idle.n_gpus;
+		size_t gpu =
+			sum->key.cause == IDLE_LAUNCH ? gpu_of_sum(&a->idle, sum) : a->idle.n_gpus;
 
 		if (gpu < a->idle.n_gpus && gpus[gpu].told)
 			sum->priced_ns = sum->ns;
@@ -218,7 +220,7 @@ static void tell_exact(const struct analysis *a, struct arena *texts, size_t gpu
 		       const struct idle_sum *most, struct finding **findings, size_t *n)
 {
 	const struct idle_gpu *g = &a->idle.gpus[gpu];
-	const struct thread *thread = most->longest.thread ?: gpu_feeder(a, g);
+	const struct thread *thread = most->longest.thread ?: gpu_feeder(&a->idle, g);
 	struct finding *finding = detector_add(&detector_launch_bound, findings, n);
 
 	finding->origin.process = most->process;
@@ -251,7 +253,7 @@ static void look_at_gpu(const struct analysis *a, struct arena *texts, size_t gp
 	    g->exact.busy_ns / g->exact.operations >= SHORT_NS)
 		return;
 	if (ns >= LEAST_NS && ns >= idle_known_ns(g) / 100 * IDLE_LEAST_PERCENT &&
-	    ns >= gpu_work_ns(a, g) / 100 * WORK_LEAST_PERCENT) {
+	    ns >= gpu_work_ns(&a->expect, g) / 100 * WORK_LEAST_PERCENT) {
 		tell_exact(a, texts, gpu, ns, launched->most, findings, n);
 		launched->told = true;
 	}

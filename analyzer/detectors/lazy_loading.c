@@ -72,7 +72,8 @@ static bool judge(const struct observed *o, struct verdict *v)
 
 static bool comes_back(const struct analysis *a, const struct site *site)
 {
-	return site->rounds.count >= ROUNDS_LEAST && site_tenths(a, site) >= TENTHS_LEAST;
+	return site->rounds.count >= ROUNDS_LEAST &&
+	       site_tenths(&a->accounts, site) >= TENTHS_LEAST;
 }
 
 static const char *keep_modules(const struct analysis *a, const struct site *site,
@@ -99,7 +100,7 @@ static const char *keep_start(const struct analysis *a, const struct site *site,
 {
 	uint64_t ns = site->cost.own_ns + (uint64_t)site->cost.others_ns;
 
-	if (ns < START_COST_LEAST_NS || site_stake(a, site).share < START_SHARE)
+	if (ns < START_COST_LEAST_NS || site_stake(&a->accounts, site).share < START_SHARE)
 		return NULL;
 	finding->remarks.once = true;
 	return arena_printf(texts, "%llu %s as the program starts, %s inside %s",

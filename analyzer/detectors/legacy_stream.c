@@ -18,7 +18,7 @@ static bool is_case(const struct analysis *a, size_t process, const struct legac
 		return false;
 	if ((double)(use->last_turn - use->first_turn) >= SPREAD_LEAST * (double)all)
 		return true;
-	span = work_span(a, process, NULL);
+	span = work_span(&a->accounts, process, NULL);
 	return (double)(use->last_ns - use->first_ns) >=
 	       SPREAD_LEAST * (double)(span.end_ns - span.begin_ns);
 }

@@ -11,7 +11,7 @@ static uint64_t waited_ns(const struct analysis *a, const struct process *proces
 {
 	uint64_t booked_ns = account_sum(&a->accounts, process).bucket_ns[BUCKET_MPS];
 
-	return booked_ns ? booked_ns : sharing_turn_ns(a, process);
+	return booked_ns ? booked_ns : sharing_turn_ns(&a->stats, process);
 }
 
 static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
@@ -26,7 +26,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	for (i = 0; i < a->model.n_processes; i++) {
 		const struct process *process = &a->model.processes[i];
 
-		if (!sharing_turn_ns(a, process))
+		if (!sharing_turn_ns(&a->stats, process))
 			continue;
 		ns += waited_ns(a, process);
 		waiters++;

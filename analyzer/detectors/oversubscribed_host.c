@@ -56,7 +56,7 @@ static void add_callers(struct lack *lack, const struct analysis *a, const struc
 static void add(struct lack *lack, const struct analysis *a, const struct process *process)
 {
 	uint64_t ns = account_sum(&a->accounts, process).bucket_ns[BUCKET_NOT_RUNNING], threads;
-	uint64_t run_ns = findings_process_ns(a, process, &threads);
+	uint64_t run_ns = callstats_process_ns(&a->stats, process, &threads);
 
 	if (ns < LACK_LEAST_NS || ns < run_ns / LACK_LEAST_PART)
 		return;

@@ -39,7 +39,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
-	if (site->rounds.count < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
+	if (site->rounds.count < ROUNDS_LEAST || site_spread(&a->accounts, site) < TENTHS_LEAST)
 		return NULL;
 	finding->remarks.perhaps_free = true;
 	return arena_printf(texts,

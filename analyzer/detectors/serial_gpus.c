@@ -55,7 +55,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			struct arena *texts)
 {
 	(void)finding;
-	if (site->rounds.count < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
+	if (site->rounds.count < ROUNDS_LEAST || site_spread(&a->accounts, site) < TENTHS_LEAST)
 		return NULL;
 	return arena_printf(
 		texts,
@@ -101,7 +101,7 @@ static struct span span_of(const struct analysis *a, const struct idle_gpu *gpu)
 {
 	const struct device_use *use = &a->stats.uses[callstats_index(
 		&a->stats, gpu->processes[0]->trace->index, gpu->device)];
-	struct span span = gpu_work_span(a, gpu);
+	struct span span = gpu_work_span(&a->expect, gpu);
 
 	span.begin_ns = max_u64(span.begin_ns, use->first_ns);
 	span.end_ns = min_u64(span.end_ns, use->last_ns);
@@ -155,8 +155,8 @@ static bool is_serial(const struct analysis *a, const struct turns *t, size_t gp
 		span = span_of_both(&span, &its);
 		span_ns = length(&span);
 		least_ns = min_u64(busy_ns(one, span_ns), busy_ns(other, span_ns));
-		if (!gpu_feeder(a, one) || !gpu_feeder(a, other) ||
-		    gpu_feeder(a, one) == gpu_feeder(a, other) ||
+		if (!gpu_feeder(&a->idle, one) || !gpu_feeder(&a->idle, other) ||
+		    gpu_feeder(&a->idle, one) == gpu_feeder(&a->idle, other) ||
 		    together_ns(a, t->gpus[i], gpu, span_ns) >
 			    part_of(OVERLAP_MOST_PERCENT, least_ns))
 			return false;
@@ -240,11 +240,11 @@ static void add_costs(const struct analysis *a, const struct turns *t, struct fi
 	struct idle_sum *sum;
 
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next)
-		if (has(t, gpu_of_sum(a, sum)) && WAITS >> sum->key.cause & 1)
-			sum_ns += idle_price_left(a, sum);
+		if (has(t, gpu_of_sum(&a->idle, sum)) && WAITS >> sum->key.cause & 1)
+			sum_ns += idle_price_left(&a->idle, sum);
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = has(t, gpu_of_sum(a, sum)) && WAITS >> sum->key.cause & 1
-				      ? idle_price_left(a, sum)
+		uint64_t ns = has(t, gpu_of_sum(&a->idle, sum)) && WAITS >> sum->key.cause & 1
+				      ? idle_price_left(&a->idle, sum)
 				      : 0;
 		double part = ns ? (double)cost_ns * (double)ns / (double)sum_ns : 0;
 

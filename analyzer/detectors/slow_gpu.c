@@ -12,7 +12,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 	if (h.by != HELD_UP_BY_GPU)
 		return;
-	finding = held_up_finding(&detector_slow_gpu, a, &h, findings, n);
+	finding = held_up_finding(&detector_slow_gpu, &a->ranks, &h, findings, n);
 	finding->what = arena_printf(texts,
 				     "%s; it had as much work submitted, and in time, as the "
 				     "others: its GPU takes longer for it",

@@ -106,7 +106,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 {
 	char bytes[32];
 
-	if (site->tally < ROWS_LEAST || site_spread(a, site) < TENTHS_LEAST)
+	if (site->tally < ROWS_LEAST || site_spread(&a->accounts, site) < TENTHS_LEAST)
 		return NULL;
 	format_bytes(bytes, sizeof(bytes), site->bytes / site->count);
 	finding->fix = cure(finding->variant);

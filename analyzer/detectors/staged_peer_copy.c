@@ -109,7 +109,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		return NULL;
 	/* What is little for the host may be much for the GPUs. */
 	finding->cost.unknown =
-		finding_little(cost_ns(&finding->cost), finding_stake(a, finding).share);
+		finding_little(cost_ns(&finding->cost), finding_stake(&a->accounts, finding).share);
 	if (access < ARRAY_SIZE(others) && others[access].fix) {
 		memory = others[access].memory;
 		finding->fix = others[access].fix;

@@ -227,7 +227,8 @@ struct stall stall_sum(const struct analysis *a, bool across_devices,
 	sum_up(&sums, a);
 	sums.stall.calls = count_calls(a, across_devices);
 	sums.stall.span_ns = calls->count ? calls->last_ns - calls->first_ns : 0;
-	sums.stall.stake = stake_of(a, &sums.stall.costs, (uint64_t)sums.stall.waited_ns);
+	sums.stall.stake =
+		stake_of(&a->accounts, &sums.stall.costs, (uint64_t)sums.stall.waited_ns);
 	add_told(&sums.stall, a, across_devices, findings, n);
 	free(sums.holder_calls);
 	free(sums.waiters);

@@ -104,7 +104,7 @@ static void tell(const struct detector *detector, enum idle_cause cause, const c
 	finding->cost.gain_known = true;
 	finding->cost.threads = s->costs;
 	finding->what = what(a, texts, s, waited);
-	idle_price_take(a, finding, s->worst->process, 1ull << cause);
+	idle_price_take(&a->idle, finding, s->worst->process, 1ull << cause);
 	finding->fix = detector->fix;
 }
 

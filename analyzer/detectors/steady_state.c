@@ -383,13 +383,13 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	struct turnover turnover = {0};
 	bool loading, dying;
 
-	if (site->rounds.count < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
+	if (site->rounds.count < ROUNDS_LEAST || site_spread(&a->accounts, site) < TENTHS_LEAST)
 		return NULL;
 	if (finding->variant == POOL_GROWTH)
 		return keep_pool(a, site, finding, texts);
 	/* Most of the time, but not of the work: what is loaded then is kept, or thrown away at the
 	 * end. */
-	loading = site_tenths(a, site) < TENTHS_LEAST;
+	loading = site_tenths(&a->accounts, site) < TENTHS_LEAST;
 	if (loading && only_gives_back(a, site))
 		return NULL;
 	dying = is_memory(finding->variant) && (loading || dies_down(a, site));

@@ -100,8 +100,8 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 	if (h.by != HELD_UP_BY_HOST)
 		return;
-	sum = held_up_reason(a, h.rank);
-	finding = held_up_finding(&detector_straggler_rank, a, &h, findings, n);
+	sum = held_up_reason(&a->idle, h.rank);
+	finding = held_up_finding(&detector_straggler_rank, &a->ranks, &h, findings, n);
 	finding->what = held_up_words(texts, &h);
 	finding->fix = cure(sum);
 	if (sum) {

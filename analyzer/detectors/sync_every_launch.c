@@ -66,7 +66,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			struct arena *texts)
 {
 	(void)finding;
-	if (site->rounds.count < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
+	if (site->rounds.count < ROUNDS_LEAST || site_spread(&a->accounts, site) < TENTHS_LEAST)
 		return NULL;
 	return arena_printf(
 		texts,

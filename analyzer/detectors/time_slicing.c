@@ -68,7 +68,7 @@ static struct sum sum_up(const struct analysis *a)
 	size_t i, n, begin = 0, end = 0;
 	bool *seen = xcalloc(a->model.n_processes + 1, sizeof(*seen));
 
-	tenants = tenants_find(a, &n);
+	tenants = tenants_find(&a->stats, &n);
 	for (i = 0; i < n; i++) {
 		uint64_t ns;
 

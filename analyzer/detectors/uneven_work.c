@@ -14,7 +14,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 	if (h.by != HELD_UP_BY_WORK)
 		return;
-	finding = held_up_finding(&detector_uneven_work, a, &h, findings, n);
+	finding = held_up_finding(&detector_uneven_work, &a->ranks, &h, findings, n);
 	if (h.mostly)
 		finding->what = arena_printf(texts, "%s; its GPU had other work than the others'",
 					     held_up_words(texts, &h));

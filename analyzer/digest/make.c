@@ -89,7 +89,7 @@ static void add_process(const struct making_digest *m, const struct process *pro
 static void add_feeder(const struct making_digest *m, uint64_t *row)
 {
 	const struct thread *thread =
-		m->a->idle.n_gpus ? gpu_feeder(m->a, &m->a->idle.gpus[0]) : NULL;
+		m->a->idle.n_gpus ? gpu_feeder(&m->a->idle, &m->a->idle.gpus[0]) : NULL;
 	const struct host_thread *h = thread ? host_thread_find(&m->a->idle.threads, thread) : NULL;
 
 	if (!h)

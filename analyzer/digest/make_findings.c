@@ -80,7 +80,7 @@ static void make_causes(struct making_digest *m)
 {
 	struct placed *all = xcalloc(m->words.n_sums + 1, sizeof(*all));
 	const struct thread *feeder =
-		m->a->idle.n_gpus ? gpu_feeder(m->a, &m->a->idle.gpus[0]) : NULL;
+		m->a->idle.n_gpus ? gpu_feeder(&m->a->idle, &m->a->idle.gpus[0]) : NULL;
 	size_t i;
 
 	for (i = 0; i < m->words.n_sums; i++)
@@ -88,7 +88,7 @@ static void make_causes(struct making_digest *m)
 	qsort(all, m->words.n_sums, sizeof(*all), by_ns);
 	for (i = 0; i < m->words.n_sums && i < CAUSES_MOST; i++) {
 		const struct idle_sum *sum = all[i].sum;
-		size_t gpu = gpu_of_sum(m->a, sum);
+		size_t gpu = gpu_of_sum(&m->a->idle, sum);
 
 		if (gpu != SIZE_MAX)
 			add_cause(m, "gpu", sum,

@@ -26,7 +26,7 @@ static void add_tenant(struct making_digest *m, const struct tenant *t)
 	row[D_TENANT_used_ns] = t->use->last_ns - min_u64(t->use->first_ns, t->use->last_ns);
 	row[D_TENANT_waited_ns] = gpu_waits_ns(m, t->process);
 	row[D_TENANT_client] = t->client;
-	row[D_TENANT_turn_ns] = sharing_turn_ns(m->a, t->process);
+	row[D_TENANT_turn_ns] = sharing_turn_ns(&m->a->stats, t->process);
 	if (row[D_TENANT_turn_ns])
 		row[D_TENANT_server_user] = t->process->mps_before.server_uid;
 	if (!mps->ns)
@@ -42,7 +42,7 @@ void digest_make_sharing(struct making_digest *m)
 	struct tenant *tenants;
 	size_t i, n;
 
-	tenants = tenants_find(m->a, &n);
+	tenants = tenants_find(&m->a->stats, &n);
 	for (i = 0; i < n; i++)
 		add_tenant(m, &tenants[i]);
 	free(tenants);

@@ -10,7 +10,6 @@
 struct analysis {
 	struct trace_set *set;
 	bool accounted;
-	bool complete; /* no records are lost, as far as is known: set by who reports losses */
 	struct profile profile, prior; /* what calls cost on such machines */
 #define STAGE(field, type, ...) type field;
 #include "stages.def"

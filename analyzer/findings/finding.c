@@ -93,23 +93,23 @@ static int by_place(const void *a, const void *b)
 
 /* ---- findings ------------------------------------------------------------------------------- */
 
-static struct finding from_site(struct site *site, const struct analysis *a,
+static struct finding from_site(struct site *site, const struct accounting *accounts,
 				struct symbolizer *symbols, struct arena *texts)
 {
-	const struct process *process = &a->model.processes[site->key.process];
+	const struct process *process = &accounts->model->processes[site->key.process];
 	struct finding finding = {
 		.detector = detectors_row(site->key.detector),
 		.site = site,
 		.origin = {process, process->trace->host, .processes = 1, .places = 1},
 		.variant = site->key.variant,
-		.place.function = text_function(a->set, site->key.fn),
+		.place.function = text_function(accounts->model->set, site->key.fn),
 	};
 	struct place place;
 
 	site_stacks_end(&site->stacks);
 	site->rounds.at_the_end =
 		site->rounds.count == 1 &&
-		site->rounds.submissions == a->accounts.work.submissions[site->key.process];
+		site->rounds.submissions == accounts->work.submissions[site->key.process];
 	symbolize(symbols, process, site->key.return_address, site->last_ns, &place);
 	find_place(&finding, &place, texts);
 	return finding;
@@ -582,9 +582,9 @@ static void add_case(struct habit *habit, struct finding *f)
 	finding_add_costs(&habit->costs, f);
 }
 
-static void weigh_habit(const struct analysis *a, struct habit *habit)
+static void weigh_habit(const struct accounting *accounts, struct habit *habit)
 {
-	struct stake stake = stake_of(a, &habit->costs, habit->ns);
+	struct stake stake = stake_of(accounts, &habit->costs, habit->ns);
 
 	if (habit->cases < 2 || finding_little(habit->ns, stake.share))
 		return;
@@ -596,7 +596,7 @@ static void weigh_habit(const struct analysis *a, struct habit *habit)
 
 /* One habit at many places: each costs little, and all of them together do not. The costliest is
  * shown and says so. */
-static void add_up(const struct analysis *a, struct finding *findings, size_t n)
+static void add_up(const struct accounting *accounts, struct finding *findings, size_t n)
 {
 	struct habit *habits = xcalloc(detector_rows, sizeof(*habits));
 	size_t i;
@@ -605,19 +605,19 @@ static void add_up(const struct analysis *a, struct finding *findings, size_t n)
 		if (is_small_case(&findings[i]))
 			add_case(&habits[findings[i].site->key.detector], &findings[i]);
 	for (i = 0; i < detector_rows; i++) {
-		weigh_habit(a, &habits[i]);
+		weigh_habit(accounts, &habits[i]);
 		thread_costs_release(&habits[i].costs);
 	}
 	free(habits);
 }
 
 /* What comes again is judged by the time in which it does; what does not is a note, unless it is wrong. */
-static void judge_recurrence(struct finding *finding, const struct analysis *a)
+static void judge_recurrence(struct finding *finding, const struct accounting *accounts)
 {
 	if (finding->site)
-		finding->recurrence = recurrence_of(a, finding->site);
+		finding->recurrence = recurrence_of(accounts, finding->site);
 	else if (finding->detector->stalls)
-		finding->recurrence = recurrence_of_costs(a, &finding->cost.threads);
+		finding->recurrence = recurrence_of_costs(accounts, &finding->cost.threads);
 	if (recurrence_passes(&finding->recurrence))
 		finding->remarks.once |= !finding->remarks.wrong;
 	else if (finding->recurrence.recurs)
@@ -625,11 +625,11 @@ static void judge_recurrence(struct finding *finding, const struct analysis *a)
 }
 
 /* The cost for each thread is known; now the part of it that counts. */
-static void weigh(struct finding *finding, const struct analysis *a)
+static void weigh(struct finding *finding, const struct accounting *accounts)
 {
 	finding->cost.gain_known &= !finding->cost.unknown;
-	finding->cost.stake = finding_stake(a, finding);
-	judge_recurrence(finding, a);
+	finding->cost.stake = finding_stake(accounts, finding);
+	judge_recurrence(finding, accounts);
 }
 
 struct finding *findings_conclude(struct findings *f, const struct analysis *a,
@@ -640,13 +640,12 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 	struct site *site, *next;
 	size_t i, count = 0, n_sites;
 
-	f->run_ns = findings_run_ns(a);
 	sites_settle(f->accounts);
 	HASH_ITER (hh, f->sites, site, next) {
 		if (!site->count) /* all claims were let go */
 			continue;
 		findings = grow(findings, count, sizeof(*findings));
-		findings[count++] = from_site(site, a, symbols, texts);
+		findings[count++] = from_site(site, &a->accounts, symbols, texts);
 	}
 	if (count) {
 		count = merge_everywhere(findings, merge(findings, count));
@@ -654,7 +653,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 			       texts);
 	}
 	n_sites = count;
-	idle_price_sites(f, a, findings, count);
+	idle_price_sites(f, &a->idle, findings, count);
 	for (i = 0; (detector = detectors_row(i)); i++)
 		if (detector->conclude)
 			detector->conclude(a, texts, &findings, &count);
@@ -663,11 +662,11 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 	for (i = 0; i < count; i++) {
 		if (a->set->n_hosts == 1)
 			findings[i].origin.host = &a->set->hosts[0];
-		weigh(&findings[i], a);
+		weigh(&findings[i], &a->accounts);
 		look_into_stacks(&findings[i], symbols, texts);
 		find_cure(&findings[i], texts);
 	}
-	add_up(a, findings, count);
+	add_up(&a->accounts, findings, count);
 	findings_name_causes(findings, count, texts);
 	if (count)
 		qsort(findings, count, sizeof(*findings), by_price);
@@ -686,52 +685,16 @@ void findings_free(struct finding *findings, size_t n)
 
 /* ---- what matters --------------------------------------------------------------------------- */
 
-/* How long the thread could call CUDA; it has done so. */
-uint64_t thread_lived_ns(const struct thread *thread)
+struct stake site_stake(const struct accounting *accounts, const struct site *site)
 {
-	uint64_t end_ns = min_u64(thread->exited_ns, thread->process->last_ns);
-
-	uint64_t away_ns =
-		thread->away_ns + process_dormant_ns(thread->process, thread->first_ns, end_ns);
-
-	return end_ns - min_u64(end_ns, thread->first_ns + away_ns);
+	return stake_of(accounts, &site->cost.threads,
+			site->cost.own_ns + (uint64_t)site->cost.others_ns);
 }
 
-uint64_t findings_process_ns(const struct analysis *a, const struct process *process,
-			     uint64_t *n_threads)
+struct stake finding_stake(const struct accounting *accounts, const struct finding *f)
 {
-	const struct thread *thread;
-	uint64_t ns = 0;
-
-	*n_threads = 0;
-	for (thread = process->threads; thread; thread = thread->next) {
-		if (!a->stats.threads[thread->index].count)
-			continue;
-		++*n_threads;
-		ns += thread_lived_ns(thread);
-	}
-	return ns;
-}
-
-uint64_t findings_run_ns(const struct analysis *a)
-{
-	uint64_t ns = a->findings.run_ns;
-	size_t i;
-
-	for (i = 0; !a->findings.run_ns && i < a->model.n_threads; i++)
-		if (a->stats.threads[i].count)
-			ns += thread_lived_ns(a->model.threads[i]);
-	return ns;
-}
-
-struct stake site_stake(const struct analysis *a, const struct site *site)
-{
-	return stake_of(a, &site->cost.threads, site->cost.own_ns + (uint64_t)site->cost.others_ns);
-}
-
-struct stake finding_stake(const struct analysis *a, const struct finding *f)
-{
-	return stake_of(a, f->site ? &f->site->cost.threads : &f->cost.threads, cost_ns(&f->cost));
+	return stake_of(accounts, f->site ? &f->site->cost.threads : &f->cost.threads,
+			cost_ns(&f->cost));
 }
 
 /* A detector may count less of a site's costs, or more, than its verdicts did. */

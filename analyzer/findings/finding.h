@@ -341,7 +341,6 @@ struct findings {
 	struct observer observer; /* must be the first */
 	struct accounting *accounts;
 	struct site *sites, *last;
-	uint64_t run_ns; /* findings_run_ns, once it is known */
 	struct told *told; /* of which calls stacks told */
 	/* Which detectors are shown a call, a bit for each row of the table: one that failed; one
 	 * that took long, and any other one, of each contract. */
@@ -385,8 +384,8 @@ bool finding_gains_little(const struct finding *f);
 enum severity finding_severity(const struct finding *f);
 
 /* What is at stake at a site, or in a finding of the whole run. */
-struct stake site_stake(const struct analysis *a, const struct site *site);
-struct stake finding_stake(const struct analysis *a, const struct finding *f);
+struct stake site_stake(const struct accounting *accounts, const struct site *site);
+struct stake finding_stake(const struct accounting *accounts, const struct finding *f);
 
 /* Of findings whose costs are added up: the costs of each, or what its cure would give back of
  * them. */
@@ -395,11 +394,11 @@ void finding_add_gains(struct thread_costs *sum, const struct finding *f);
 
 /* In how many tenths of its process's work the site was called: 10 is all the time. By submissions
  * (launches and copies), for a program may load its data for longer than it works. */
-unsigned int site_tenths(const struct analysis *a, const struct site *site);
+unsigned int site_tenths(const struct accounting *accounts, const struct site *site);
 
 /* The same, or in how many tenths of the time of the thread, or the threads, that made its calls:
  * whichever are more. A phase with few submissions may be most of the run. */
-unsigned int site_spread(const struct analysis *a, const struct site *site);
+unsigned int site_spread(const struct accounting *accounts, const struct site *site);
 
 /* From the first work that the process handed to a GPU to its last call; `only`: of that thread,
  * NULL of all. */
@@ -407,7 +406,7 @@ struct span {
 	uint64_t begin_ns, end_ns;
 };
 
-struct span work_span(const struct analysis *a, size_t process, const struct thread *only);
+struct span work_span(const struct accounting *accounts, size_t process, const struct thread *only);
 
 /* One more. */
 void rounds_add(struct rounds *rounds, uint64_t submissions, uint64_t ns);
@@ -422,7 +421,7 @@ static inline uint64_t site_gain_low(const struct site_cost *cost)
 void site_add(struct site *sum, const struct site *more);
 
 /* Has the thread of the site's last call gone on working after it? */
-bool site_went_on(const struct analysis *a, const struct site *site);
+bool site_went_on(const struct accounting *accounts, const struct site *site);
 
 /* Part of a sentence: that most of the site's cost would have been waited right behind its calls;
  * else empty. */
@@ -430,14 +429,5 @@ const char *site_waits_anyway(const struct site *site);
 
 /* Is a time too little to speak of, if it is that share of a thread's time? */
 bool finding_little(uint64_t ns, double share);
-
-/* All time that threads which call CUDA had, from each one's first call until it or its process
- * ended, in nanoseconds; of one thread. */
-uint64_t findings_run_ns(const struct analysis *a);
-uint64_t thread_lived_ns(const struct thread *thread);
-
-/* The same of one process, and how many threads that is. */
-uint64_t findings_process_ns(const struct analysis *a, const struct process *process,
-			     uint64_t *n_threads);
 
 #endif

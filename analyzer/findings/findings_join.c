@@ -34,8 +34,7 @@ static void join_claims(const struct thread_account *c)
 		c->open[i].range = join_name(c->open[i].range);
 }
 
-/* struct findings, joined: sites, accounts; not: observer, last, told, failures, when_long, always (while records are read),
- * run_ns (when it is asked for). */
+/* struct findings, joined: sites, accounts; not: observer, last, told, failures, when_long, always (while records are read). */
 bool findings_join(struct findings *whole, struct findings *const *parts, struct join *join)
 {
 	struct births order = {0};

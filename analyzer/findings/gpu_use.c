@@ -4,14 +4,14 @@
  */
 #include "gpu_use.h"
 
-struct span gpu_work_span(const struct analysis *a, const struct idle_gpu *gpu)
+struct span gpu_work_span(const struct expect *expect, const struct idle_gpu *gpu)
 {
 	struct span span = {UINT64_MAX, 0};
 	size_t i;
 
 	for (i = 0; i < gpu->n_processes; i++) {
 		const struct process *process = gpu->processes[i];
-		const struct phase *phase = &a->expect.phases.all[process->trace->index];
+		const struct phase *phase = &expect->phases.all[process->trace->index];
 
 		span.begin_ns =
 			min_u64(span.begin_ns, phase->found ? phase->begin_ns : process->first_ns);
@@ -20,9 +20,9 @@ struct span gpu_work_span(const struct analysis *a, const struct idle_gpu *gpu)
 	return span;
 }
 
-uint64_t gpu_work_ns(const struct analysis *a, const struct idle_gpu *gpu)
+uint64_t gpu_work_ns(const struct expect *expect, const struct idle_gpu *gpu)
 {
-	struct span span = gpu_work_span(a, gpu);
+	struct span span = gpu_work_span(expect, gpu);
 	uint64_t ns = span.end_ns > span.begin_ns ? span.end_ns - span.begin_ns : 0;
 
 	if (gpu->n_processes == 1)
@@ -40,27 +40,27 @@ static bool is_blind(const struct process *process)
 	return false;
 }
 
-static bool shares_memory(const struct analysis *a)
+static bool shares_memory(const struct callstats *stats)
 {
 	uint32_t fn;
 
-	for (fn = 0; fn < a->set->functions.count && fn < a->stats.n_functions; fn++)
-		if (a->set->functions.all[fn].does == FUNCTION_OPENS_SHARED &&
-		    (a->stats.direct[fn].count || filter_saw_call(&a->filtering, fn)))
+	for (fn = 0; fn < stats->model->set->functions.count && fn < stats->n_functions; fn++)
+		if (stats->model->set->functions.all[fn].does == FUNCTION_OPENS_SHARED &&
+		    (stats->direct[fn].count || filter_saw_call(stats->filtering, fn)))
 			return true;
 	return false;
 }
 
-const char *gpu_why_uncertain(const struct analysis *a, const struct idle_gpu *gpu)
+const char *gpu_why_uncertain(const struct callstats *stats, const struct idle_gpu *gpu)
 {
 	const struct gpu *named = idle_named(gpu);
 	size_t i;
 
-	if (!a->complete)
+	if (!stats->model->complete)
 		return "records are lost";
 	if (named && named->client == SPY_CLIENT_YES)
 		return "other clients of MPS may use it";
-	if (shares_memory(a))
+	if (shares_memory(stats))
 		return "another process may work in memory that they share";
 	for (i = 0; i < gpu->n_processes; i++)
 		if (is_blind(gpu->processes[i]))
@@ -68,20 +68,21 @@ const char *gpu_why_uncertain(const struct analysis *a, const struct idle_gpu *g
 	return NULL;
 }
 
-const char *gpu_why_unknown(const struct analysis *a, const struct idle_gpu *gpu)
+const char *gpu_why_unknown(const struct callstats *stats, const struct idle_gpu *gpu)
 {
-	return a->complete && idle_gpu_is_exact(gpu) ? NULL : gpu_why_uncertain(a, gpu);
+	return stats->model->complete && idle_gpu_is_exact(gpu) ? NULL
+								: gpu_why_uncertain(stats, gpu);
 }
 
-const struct thread *gpu_feeder(const struct analysis *a, const struct idle_gpu *gpu)
+const struct thread *gpu_feeder(const struct idle *idle, const struct idle_gpu *gpu)
 {
 	const struct thread *thread, *best = NULL;
 	uint64_t most = 0;
 
 	for (thread = gpu->processes[0]->threads; thread; thread = thread->next) {
-		const struct thread_account *c = thread_account_of(&a->accounts, thread);
+		const struct thread_account *c = thread_account_of(idle->accounts, thread);
 
-		if (!c || c->device != gpu->device || !host_thread_find(&a->idle.threads, thread) ||
+		if (!c || c->device != gpu->device || !host_thread_find(&idle->threads, thread) ||
 		    c->ring.n <= most)
 			continue;
 		most = c->ring.n;

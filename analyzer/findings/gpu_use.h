@@ -6,30 +6,32 @@
 #ifndef CUDASPY_GPU_USE_H
 #define CUDASPY_GPU_USE_H
 
-#include "analyzed.h"
+#include "finding.h"
+#include "idle/idle.h"
+#include "ranks/ranks.h"
 
 /* Its processes' working phases, from the first one's begin to the last one's end. */
-struct span gpu_work_span(const struct analysis *a, const struct idle_gpu *gpu);
-uint64_t gpu_work_ns(const struct analysis *a, const struct idle_gpu *gpu);
+struct span gpu_work_span(const struct expect *expect, const struct idle_gpu *gpu);
+uint64_t gpu_work_ns(const struct expect *expect, const struct idle_gpu *gpu);
 
 /* Why the calls alone make nothing certain about when it was idle; NULL: no reason. The same, of all that there is: exact
  * times need no calls. */
-const char *gpu_why_uncertain(const struct analysis *a, const struct idle_gpu *gpu);
-const char *gpu_why_unknown(const struct analysis *a, const struct idle_gpu *gpu);
+const char *gpu_why_uncertain(const struct callstats *stats, const struct idle_gpu *gpu);
+const char *gpu_why_unknown(const struct callstats *stats, const struct idle_gpu *gpu);
 
 /* The thread that made most calls with it current, of those whose time is known; NULL: none. */
-const struct thread *gpu_feeder(const struct analysis *a, const struct idle_gpu *gpu);
+const struct thread *gpu_feeder(const struct idle *idle, const struct idle_gpu *gpu);
 
 /* Whose time a sum is: a GPU's number; SIZE_MAX: a thread's or a rank's, a GPU's that the report is not about, or of a GPU's time
  * that is known exactly what was certain by the calls, which is not counted twice. */
-static inline size_t gpu_of_sum(const struct analysis *a, const struct idle_sum *sum)
+static inline size_t gpu_of_sum(const struct idle *idle, const struct idle_sum *sum)
 {
 	size_t gpu = (size_t)(uint32_t)sum->key.owner;
 	bool exact = sum->key.owner >= idle_owner_exact(0);
 
 	if (sum->key.owner < idle_owner_gpu(0) || sum->key.owner >= idle_owner_rank(0) ||
-	    gpu >= a->idle.n_gpus || a->idle.gpus[gpu].left_out ||
-	    exact != idle_gpu_is_exact(&a->idle.gpus[gpu]))
+	    gpu >= idle->n_gpus || idle->gpus[gpu].left_out ||
+	    exact != idle_gpu_is_exact(&idle->gpus[gpu]))
 		return SIZE_MAX;
 	return gpu;
 }

@@ -127,11 +127,11 @@ struct held_up held_up_judge(const struct ranks *ranks)
 	return h;
 }
 
-const struct idle_sum *held_up_reason(const struct analysis *a, const struct rank *rank)
+const struct idle_sum *held_up_reason(const struct idle *idle, const struct rank *rank)
 {
 	const struct idle_sum *sum, *most = NULL;
 
-	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next)
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
 		if (sum->key.owner == idle_owner_rank(rank->index) &&
 		    sum->key.cause != IDLE_GPU_WORK && (!most || sum->ns > most->ns))
 			most = sum;
@@ -149,25 +149,25 @@ static uint64_t paid_by_all(const struct ranks *ranks)
 }
 
 /* What of the others' waits is the price of a finding: their GPUs had nothing else to do. rank NULL: of all. */
-static void held_up_price(const struct analysis *a, struct finding *finding,
+static void held_up_price(const struct ranks *ranks, struct finding *finding,
 			  const struct rank *rank)
 {
-	const struct idle_sum *sum = rank ? held_up_reason(a, rank) : NULL;
-	uint64_t late_ns = rank ? rank->late_ns : a->ranks.late_ns;
+	const struct idle_sum *sum = rank ? held_up_reason(ranks->idle, rank) : NULL;
+	uint64_t late_ns = rank ? rank->late_ns : ranks->late_ns;
 
 	finding->cost.own_ns = late_ns;
 	finding->cost.gain_low_ns =
 		rank ? min_u64(min_u64(rank->held_ns, late_ns), rank->sure_ns) : 0;
 	finding->cost.gain_high_ns = late_ns;
 	finding->cost.gain_known = true;
-	finding->cost.idle_gpu_ns = rank ? rank->paid_ns : paid_by_all(&a->ranks);
+	finding->cost.idle_gpu_ns = rank ? rank->paid_ns : paid_by_all(ranks);
 	finding->cost.idle_gpu_known = true;
 	if (sum && sum->longest.thread)
 		thread_costs_add(&finding->cost.threads, sum->longest.thread, (double)late_ns,
 				 (double)late_ns);
 }
 
-struct finding *held_up_finding(const struct detector *detector, const struct analysis *a,
+struct finding *held_up_finding(const struct detector *detector, const struct ranks *ranks,
 				const struct held_up *h, struct finding **findings, size_t *n)
 {
 	struct finding *finding = detector_add(detector, findings, n);
@@ -175,7 +175,7 @@ struct finding *held_up_finding(const struct detector *detector, const struct an
 	finding->origin.process = h->rank->process;
 	finding->origin.processes = 1;
 	finding->count = h->rank->last_count;
-	held_up_price(a, finding, h->mostly ? h->rank : NULL);
+	held_up_price(ranks, finding, h->mostly ? h->rank : NULL);
 	return finding;
 }
 

@@ -28,10 +28,10 @@ struct held_up {
 struct held_up held_up_judge(const struct ranks *ranks);
 
 /* Of what made a rank's thread late, the largest; NULL: nothing is known. */
-const struct idle_sum *held_up_reason(const struct analysis *a, const struct rank *rank);
+const struct idle_sum *held_up_reason(const struct idle *idle, const struct rank *rank);
 
 /* A new finding of a detector: whose, how often, and what it costs. */
-struct finding *held_up_finding(const struct detector *detector, const struct analysis *a,
+struct finding *held_up_finding(const struct detector *detector, const struct ranks *ranks,
 				const struct held_up *h, struct finding **findings, size_t *n);
 
 /* "rank 1 (GPU 1) holds the other ranks up: it came last to 12 of 196 collectives, and the others waited 243.9 ms for it,

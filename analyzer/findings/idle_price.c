@@ -9,34 +9,34 @@
 #include "base/median.h"
 
 /* Is all about the idle time of the GPUs of a process certain that can be? False if it has none. */
-static bool idle_price_known(const struct analysis *a, const struct process *process)
+static bool idle_price_known(const struct idle *idle, const struct process *process)
 {
-	const struct gpu_work *work = &a->accounts.work;
+	const struct gpu_work *work = &idle->accounts->work;
 	bool known = false;
 	uint32_t device, gpu;
 
 	for (device = 0; device < WORK_DEVICES; device++) {
-		gpu = a->idle.users[work_index(work, process->trace->index, device)].gpu;
-		if (gpu && !a->idle.gpus[gpu - 1].certain)
+		gpu = idle->users[work_index(work, process->trace->index, device)].gpu;
+		if (gpu && !idle->gpus[gpu - 1].certain)
 			return false;
 		known |= gpu != 0;
 	}
 	return known;
 }
 
-uint64_t idle_price_left(const struct analysis *a, const struct idle_sum *sum)
+uint64_t idle_price_left(const struct idle *idle, const struct idle_sum *sum)
 {
-	size_t gpu = gpu_of_sum(a, sum);
+	size_t gpu = gpu_of_sum(idle, sum);
 
-	if (gpu >= a->idle.n_gpus || sum->priced_ns >= sum->ns || !a->idle.gpus[gpu].certain)
+	if (gpu >= idle->n_gpus || sum->priced_ns >= sum->ns || !idle->gpus[gpu].certain)
 		return 0;
-	return idle_scaled_ns(&a->idle.gpus[gpu], sum->ns - sum->priced_ns);
+	return idle_scaled_ns(&idle->gpus[gpu], sum->ns - sum->priced_ns);
 }
 
-void idle_price_take_part(const struct analysis *a, struct finding *finding, struct idle_sum *sum,
+void idle_price_take_part(const struct idle *idle, struct finding *finding, struct idle_sum *sum,
 			  double part)
 {
-	uint64_t ns = idle_price_left(a, sum);
+	uint64_t ns = idle_price_left(idle, sum);
 
 	if (!ns)
 		return;
@@ -44,15 +44,15 @@ void idle_price_take_part(const struct analysis *a, struct finding *finding, str
 	sum->priced_ns += (uint64_t)((double)(sum->ns - sum->priced_ns) * part);
 }
 
-void idle_price_take(const struct analysis *a, struct finding *finding,
+void idle_price_take(const struct idle *idle, struct finding *finding,
 		     const struct process *process, uint64_t causes)
 {
 	struct idle_sum *sum;
 
-	finding->cost.idle_gpu_known = idle_price_known(a, process);
-	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
+	finding->cost.idle_gpu_known = idle_price_known(idle, process);
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		if (sum->process == process && causes >> sum->key.cause & 1)
-			idle_price_take_part(a, finding, sum, 1);
+			idle_price_take_part(idle, finding, sum, 1);
 	}
 }
 
@@ -124,7 +124,7 @@ static bool on_a_cpu(enum idle_cause cause)
 }
 
 /* So much of the sum is the price of the sites at that place, as far as they go. */
-static void charge(const struct analysis *a, struct idle_sum *sum, struct priced *all, size_t n,
+static void charge(const struct idle *idle, struct idle_sum *sum, struct priced *all, size_t n,
 		   const struct site_key *place, bool behind)
 {
 	struct priced *one = first_at(all, n, place);
@@ -136,51 +136,51 @@ static void charge(const struct analysis *a, struct idle_sum *sum, struct priced
 		if (behind && !detectors_row(one->site->key.detector)->idle_behind)
 			continue;
 		whole_of(one->site)->idle_gpu_ns +=
-			idle_scaled_ns(&a->idle.gpus[gpu_of_sum(a, sum)], ns);
+			idle_scaled_ns(&idle->gpus[gpu_of_sum(idle, sum)], ns);
 		sum->priced_ns += ns;
 		*most -= ns;
 	}
 }
 
 /* The sum's longest part stands for all of them. */
-static void price(const struct analysis *a, struct idle_sum *sum, struct priced *all, size_t n)
+static void price(const struct idle *idle, struct idle_sum *sum, struct priced *all, size_t n)
 {
 	const struct idle_part *part = &sum->longest;
 
 	if (idle_in_a_call(sum->key.cause))
-		charge(a, sum, all, n,
+		charge(idle, sum, all, n,
 		       &(struct site_key){.return_address = part->address,
 					  .process = sum->key.process,
 					  .fn = part->fn},
 		       false);
 	else if (on_a_cpu(sum->key.cause) && part->fn_before != NO_FUNCTION)
-		charge(a, sum, all, n,
+		charge(idle, sum, all, n,
 		       &(struct site_key){.return_address = part->address_before,
 					  .process = sum->key.process,
 					  .fn = part->fn_before},
 		       true);
 }
 
-void idle_price_sites(const struct findings *f, const struct analysis *a, struct finding *findings,
+void idle_price_sites(const struct findings *f, const struct idle *idle, struct finding *findings,
 		      size_t n)
 {
 	struct idle_sum *sum;
 	struct priced *all;
 	size_t i, n_priced;
 
-	for (i = 0; i < a->idle.n_gpus; i++)
-		a->idle.gpus[i].certain = !gpu_why_unknown(a, &a->idle.gpus[i]);
+	for (i = 0; i < idle->n_gpus; i++)
+		idle->gpus[i].certain = !gpu_why_unknown(idle->accounts->stats, &idle->gpus[i]);
 	for (i = 0; i < n; i++)
 		findings[i].site->kept = true;
 	all = find_priced(f, &n_priced);
-	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next)
-		if (idle_price_left(a, sum))
-			price(a, sum, all, n_priced);
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
+		if (idle_price_left(idle, sum))
+			price(idle, sum, all, n_priced);
 	free(all);
 	for (i = 0; i < n; i++) {
 		struct cost *cost = &findings[i].cost;
 
-		cost->idle_gpu_known = idle_price_known(a, findings[i].origin.process);
+		cost->idle_gpu_known = idle_price_known(idle, findings[i].origin.process);
 		cost->idle_gpu_ns = findings[i].site->idle_gpu_ns;
 	}
 }

@@ -12,23 +12,24 @@
 #ifndef CUDASPY_IDLE_PRICE_H
 #define CUDASPY_IDLE_PRICE_H
 
-#include "analyzed.h"
+#include "finding.h"
+#include "idle/idle.h"
 
 /* Of the findings of calls, and before all else here. Those of a process of whose GPUs nothing is
  * certain have no such price. */
-void idle_price_sites(const struct findings *f, const struct analysis *a, struct finding *findings,
+void idle_price_sites(const struct findings *f, const struct idle *idle, struct finding *findings,
 		      size_t n);
 
 /* What of a sum no finding has; 0 if it is a thread's, or its GPU's idle time is not certain. */
-uint64_t idle_price_left(const struct analysis *a, const struct idle_sum *sum);
+uint64_t idle_price_left(const struct idle *idle, const struct idle_sum *sum);
 
 /* For a finding of the whole run: all that is left of a process's GPUs that was charged to these
  * causes, 1 << enum idle_cause or-ed, is its price. */
-void idle_price_take(const struct analysis *a, struct finding *finding,
+void idle_price_take(const struct idle *idle, struct finding *finding,
 		     const struct process *process, uint64_t causes);
 
 /* The same of one sum, of a GPU; a part of what is left of it: 1 is all. */
-void idle_price_take_part(const struct analysis *a, struct finding *finding, struct idle_sum *sum,
+void idle_price_take_part(const struct idle *idle, struct finding *finding, struct idle_sum *sum,
 			  double part);
 
 #endif

@@ -1,7 +1,6 @@
 /*
  * analyzer/findings/recurrence.c: how often a site's cases come back. Called for each case, and when findings are made.
  */
-#include "analyzed.h"
 #include "finding.h"
 #include "recurrence.h"
 #include "text/text.h"
@@ -130,12 +129,13 @@ static double steps_between(const struct occasions *o, const struct phase *phase
 	return steps / (double)(o->count - 1);
 }
 
-static void find_occasions(struct recurrence *r, const struct analysis *a, const struct site *site)
+static void find_occasions(struct recurrence *r, const struct accounting *accounts,
+			   const struct site *site)
 {
-	const struct process *process = &a->model.processes[site->key.process];
-	const struct phase *phase = &a->expect.phases.all[site->key.process];
+	const struct process *process = &accounts->model->processes[site->key.process];
+	const struct phase *phase = &accounts->expect->phases.all[site->key.process];
 	const struct occasions *o = &site->occasions;
-	uint64_t submissions = a->accounts.work.submissions[site->key.process];
+	uint64_t submissions = accounts->work.submissions[site->key.process];
 	uint64_t phase_ns = lived_ns(process, max_u64(phase->begin_ns, process->first_ns),
 				     min_u64(phase->end_ns, process->last_ns));
 	uint64_t from_ns = lived_ns(process, o->first_ns, o->last_ns);
@@ -159,28 +159,29 @@ static void find_occasions(struct recurrence *r, const struct analysis *a, const
 		r->recurs = RECURS_AGAIN;
 }
 
-struct recurrence recurrence_of_costs(const struct analysis *a, const struct thread_costs *costs)
+struct recurrence recurrence_of_costs(const struct accounting *accounts,
+				      const struct thread_costs *costs)
 {
 	struct recurrence r = {0};
 
 	add_costs(&r, costs);
-	r.stake = stake_working(a, costs);
+	r.stake = stake_working(accounts, costs);
 	r.little = finding_little(r.working_ns, r.stake.share);
 	return r;
 }
 
-struct recurrence recurrence_of(const struct analysis *a, const struct site *site)
+struct recurrence recurrence_of(const struct accounting *accounts, const struct site *site)
 {
 	const struct occasions *o = &site->occasions;
 	struct recurrence r = {0};
 
-	if (!a->expect.phases.all[site->key.process].found)
+	if (!accounts->expect->phases.all[site->key.process].found)
 		return r;
-	r = recurrence_of_costs(a, &site->cost.threads);
+	r = recurrence_of_costs(accounts, &site->cost.threads);
 	r.at_start = o->before;
 	r.at_end = o->behind;
 	if (o->count)
-		find_occasions(&r, a, site);
+		find_occasions(&r, accounts, site);
 	else if (o->before && o->behind)
 		r.recurs = RECURS_OUTSIDE;
 	else if (o->before || o->behind)
@@ -193,7 +194,7 @@ bool recurrence_passes(const struct recurrence *r)
 	return r->little || (r->recurs > RECURS_UNKNOWN && r->recurs <= RECURS_ONCE);
 }
 
-static const char *times_words(struct arena *texts, const struct analysis *a,
+static const char *times_words(struct arena *texts, const struct model *model,
 			       const struct recurrence *r)
 {
 	switch (r->recurs) {
@@ -204,8 +205,7 @@ static const char *times_words(struct arena *texts, const struct analysis *a,
 	case RECURS_OUTSIDE:
 		return "once, at the start and at the end";
 	case RECURS_ONCE:
-		return arena_printf(texts, "once, at %s",
-				    text_since(texts, &a->model, r->first_ns));
+		return arena_printf(texts, "once, at %s", text_since(texts, model, r->first_ns));
 	case RECURS_AGAIN:
 		if (!r->steps_sure)
 			return arena_printf(texts, "%llu times while it works",
@@ -237,10 +237,10 @@ static const char *outside_words(struct arena *texts, const struct recurrence *r
 						     : "at the end");
 }
 
-const char *recurrence_words(struct arena *texts, const struct analysis *a,
+const char *recurrence_words(struct arena *texts, const struct model *model,
 			     const struct recurrence *r)
 {
-	const char *times = times_words(texts, a, r);
+	const char *times = times_words(texts, model, r);
 
 	return times ? arena_printf(texts, "%s%s", times, outside_words(texts, r)) : NULL;
 }

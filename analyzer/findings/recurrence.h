@@ -12,8 +12,9 @@
 
 #include "stake.h"
 
-struct analysis;
+struct accounting;
 struct arena;
+struct model;
 struct phase;
 struct site;
 
@@ -61,16 +62,17 @@ struct recurrence {
 };
 
 /* After the last record; of costs of which no calls are known: what of them is the phase's. */
-struct recurrence recurrence_of_costs(const struct analysis *a, const struct thread_costs *costs);
+struct recurrence recurrence_of_costs(const struct accounting *accounts,
+				      const struct thread_costs *costs);
 
 /* Of a site. */
-struct recurrence recurrence_of(const struct analysis *a, const struct site *site);
+struct recurrence recurrence_of(const struct accounting *accounts, const struct site *site);
 
 /* No problem of a program that runs on: it is not done again, or what is costs next to nothing. */
 bool recurrence_passes(const struct recurrence *r);
 
 /* "once, at the start", "5 times, about every 40th step"; NULL: unknown. */
-const char *recurrence_words(struct arena *texts, const struct analysis *a,
+const char *recurrence_words(struct arena *texts, const struct model *model,
 			     const struct recurrence *r);
 
 #endif

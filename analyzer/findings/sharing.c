@@ -26,18 +26,18 @@ static int by_gpu(const void *a, const void *b)
 	return (x->process > y->process) - (x->process < y->process);
 }
 
-struct tenant *tenants_find(const struct analysis *a, size_t *n_tenants)
+struct tenant *tenants_find(const struct callstats *stats, size_t *n_tenants)
 {
 	struct tenant *tenants = NULL;
 	size_t i, j, n = 0;
 
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
+	for (i = 0; i < stats->model->n_processes; i++) {
+		const struct process *process = &stats->model->processes[i];
 
 		for (j = 0; j < process->n_gpus; j++) {
 			const struct gpu *gpu = &process->gpus[j];
 			const struct device_use *use =
-				&a->stats.uses[callstats_index(&a->stats, i, gpu->device)];
+				&stats->uses[callstats_index(stats, i, gpu->device)];
 
 			if (gpu->device >= SPY_DEVICE_NONE || !use->first_ns || !*gpu->uuid)
 				continue;
@@ -102,14 +102,14 @@ uint64_t tenant_shared_ns(const struct tenant *self, const struct tenant *tenant
 /* ---- waits for another user's server --------------------------------------------------------- */
 
 /* The first call on any GPU has returned: the process has a context. 0: never. */
-static uint64_t first_context_ns(const struct analysis *a, size_t process)
+static uint64_t first_context_ns(const struct callstats *stats, size_t process)
 {
 	const struct device_use *use;
 	uint64_t ns = 0;
 	uint32_t device;
 
 	for (device = 0; device < CALLSTATS_DEVICES; device++) {
-		use = &a->stats.uses[callstats_index(&a->stats, process, device)];
+		use = &stats->uses[callstats_index(stats, process, device)];
 		if (use->first_ns && (!ns || use->first_end_ns < ns))
 			ns = use->first_end_ns;
 	}
@@ -118,28 +118,28 @@ static uint64_t first_context_ns(const struct analysis *a, size_t process)
 
 /* Until when it waited: until cuInit returned, if it failed or the server was its user's by then;
  * else until it had a context; else it waits still. */
-static uint64_t waited_until(const struct analysis *a, const struct process *process)
+static uint64_t waited_until(const struct callstats *stats, const struct process *process)
 {
-	uint64_t context_ns = first_context_ns(a, process->trace->index);
+	uint64_t context_ns = first_context_ns(stats, process->trace->index);
 
 	if (process->mps.ns && !mps_of_another(&process->mps))
 		return process->mps.ns;
 	if (!process->mps.ns && process->init_ns)
 		return process->init_ns;
-	return context_ns > process->mps_before.ns ? context_ns : a->model.last_ns;
+	return context_ns > process->mps_before.ns ? context_ns : stats->model->last_ns;
 }
 
 /* An idle server of another user makes way in less, when its successor is not waited for. */
 #define TURN_LEAST_NS 10000000
 
-uint64_t sharing_turn_ns(const struct analysis *a, const struct process *process)
+uint64_t sharing_turn_ns(const struct callstats *stats, const struct process *process)
 {
 	struct mps_server server;
 	uint64_t until_ns;
 
-	if (!model_mps_in_the_way(&a->model, process, NULL, &server))
+	if (!model_mps_in_the_way(stats->model, process, NULL, &server))
 		return 0;
-	until_ns = waited_until(a, process);
+	until_ns = waited_until(stats, process);
 	return until_ns >= process->mps_before.ns + TURN_LEAST_NS
 		       ? until_ns - process->mps_before.ns
 		       : 0;

@@ -5,7 +5,7 @@
  * that allocate, copy, launch or work on a stream there. Whether a process is a client of MPS is
  * the driver's own answer; drivers that give none are taken to follow the control pipe.
  */
-#include "analyzed.h"
+#include "account/callstats.h"
 
 #ifndef CUDASPY_SHARING_H
 #define CUDASPY_SHARING_H
@@ -29,7 +29,7 @@ struct tenant {
 };
 
 /* By GPU, then in the order of their beginnings; the caller frees the array. */
-struct tenant *tenants_find(const struct analysis *a, size_t *n_tenants);
+struct tenant *tenants_find(const struct callstats *stats, size_t *n_tenants);
 
 /* Where the tenants of tenants[begin]'s GPU end. */
 size_t tenants_of_gpu(const struct tenant *tenants, size_t n, size_t begin);
@@ -44,6 +44,6 @@ bool tenants_together(const struct tenant *a, const struct tenant *b);
 uint64_t tenant_shared_ns(const struct tenant *self, const struct tenant *tenants, size_t n);
 
 /* How long a process waited in cuInit for another user's MPS server, at most; 0: it did not. */
-uint64_t sharing_turn_ns(const struct analysis *a, const struct process *process);
+uint64_t sharing_turn_ns(const struct callstats *stats, const struct process *process);
 
 #endif

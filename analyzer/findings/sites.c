@@ -437,9 +437,9 @@ void findings_release(struct findings *f)
 		free(told);
 }
 
-bool site_went_on(const struct analysis *a, const struct site *site)
+bool site_went_on(const struct accounting *accounts, const struct site *site)
 {
-	const struct thread_account *account = thread_account_of(&a->accounts, site->last_thread);
+	const struct thread_account *account = thread_account_of(accounts, site->last_thread);
 
 	return site->went_on ||
 	       (account && account->recent_ops.progress_calls > site->progress_calls);

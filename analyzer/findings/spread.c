@@ -2,7 +2,6 @@
  * analyzer/findings/spread.c: is a site's kind of call made all through the work, or at its
  * beginning? Called when a site gets a call, and by detectors when all records have been read.
  */
-#include "analyzed.h"
 #include "finding.h"
 
 static void sample(struct rounds *rounds, uint64_t submissions, uint64_t ns)
@@ -40,9 +39,9 @@ static unsigned int tenth(uint64_t at, uint64_t begin, uint64_t end)
 	return 1u << (part < 10 ? part : 9);
 }
 
-unsigned int site_tenths(const struct analysis *a, const struct site *site)
+unsigned int site_tenths(const struct accounting *accounts, const struct site *site)
 {
-	uint64_t all = a->accounts.work.submissions[site->key.process];
+	uint64_t all = accounts->work.submissions[site->key.process];
 	unsigned int tenths = 0;
 	uint32_t i;
 
@@ -51,15 +50,14 @@ unsigned int site_tenths(const struct analysis *a, const struct site *site)
 	return (unsigned int)__builtin_popcount(tenths);
 }
 
-struct span work_span(const struct analysis *a, size_t process, const struct thread *only)
+struct span work_span(const struct accounting *accounts, size_t process, const struct thread *only)
 {
-	const struct accounting *accounts = &a->accounts;
 	struct span span = {.begin_ns = accounts->work.first_work_ns[process]};
 	const struct thread *thread;
 
 	if (only && only->first_ns > span.begin_ns)
 		span.begin_ns = only->first_ns;
-	for (thread = a->model.processes[process].threads; thread; thread = thread->next) {
+	for (thread = accounts->model->processes[process].threads; thread; thread = thread->next) {
 		const struct thread_account *c = thread_account_of(accounts, thread);
 		uint64_t end_ns;
 
@@ -72,10 +70,10 @@ struct span work_span(const struct analysis *a, size_t process, const struct thr
 }
 
 /* Of the time that the threads work which make its calls: all of them, or the only one. */
-static unsigned int tenths_of_time(const struct analysis *a, const struct site *site)
+static unsigned int tenths_of_time(const struct accounting *accounts, const struct site *site)
 {
-	struct span span =
-		work_span(a, site->key.process, site->threads == 1 ? site->last_thread : NULL);
+	struct span span = work_span(accounts, site->key.process,
+				     site->threads == 1 ? site->last_thread : NULL);
 	unsigned int tenths = 0;
 	uint32_t i;
 
@@ -84,9 +82,10 @@ static unsigned int tenths_of_time(const struct analysis *a, const struct site *
 	return (unsigned int)__builtin_popcount(tenths);
 }
 
-unsigned int site_spread(const struct analysis *a, const struct site *site)
+unsigned int site_spread(const struct accounting *accounts, const struct site *site)
 {
-	unsigned int of_work = site_tenths(a, site), of_time = tenths_of_time(a, site);
+	unsigned int of_work = site_tenths(accounts, site),
+		     of_time = tenths_of_time(accounts, site);
 
 	return of_work > of_time ? of_work : of_time;
 }

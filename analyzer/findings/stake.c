@@ -3,8 +3,8 @@
  * findings, detectors and the gate after the last record; costs are added while records go by.
  */
 #include <stdlib.h>
-#include "analyzed.h"
 #include "stake.h"
+#include "account/account.h"
 
 /* Of its process's time: a thread that was there for less counts as that. */
 #define SHORT_LIVED_PART 10
@@ -73,10 +73,10 @@ void thread_costs_release(struct thread_costs *costs)
 /* ---- shares --------------------------------------------------------------------------------- */
 
 /* Of a thread's time, or its process's, that part which lies in the phase of the process. */
-static uint64_t working_ns(const struct analysis *a, const struct process *process,
+static uint64_t working_ns(const struct expect *expect, const struct process *process,
 			   uint64_t begin_ns, uint64_t end_ns)
 {
-	const struct phase *phase = &a->expect.phases.all[process->trace->index];
+	const struct phase *phase = &expect->phases.all[process->trace->index];
 	uint64_t begin = begin_ns > phase->begin_ns ? begin_ns : phase->begin_ns;
 	uint64_t end = min_u64(end_ns, phase->end_ns);
 
@@ -96,16 +96,16 @@ static struct stake share_of(const struct thread *thread, enum stake_whole whole
 			      .whole_ns = ns};
 }
 
-static struct stake of_working_time(const struct analysis *a, const struct thread_cost *cost)
+static struct stake of_working_time(const struct expect *expect, const struct thread_cost *cost)
 {
 	const struct process *process = cost->thread->process;
-	bool found = a->expect.phases.all[process->trace->index].found;
+	bool found = expect->phases.all[process->trace->index].found;
 	uint64_t end_ns = min_u64(cost->thread->exited_ns, process->last_ns);
-	uint64_t here_ns = working_ns(a, process, cost->thread->first_ns, end_ns);
+	uint64_t here_ns = working_ns(expect, process, cost->thread->first_ns, end_ns);
 
 	return share_of(cost->thread, found ? STAKE_WORKING : STAKE_THREAD, cost->working_ns,
 			here_ns - min_u64(here_ns, cost->thread->away_ns),
-			working_ns(a, process, process->first_ns, process->last_ns));
+			working_ns(expect, process, process->first_ns, process->last_ns));
 }
 
 static struct stake of_whole_time(const struct thread_cost *cost)
@@ -128,22 +128,22 @@ static struct stake larger(struct stake x, struct stake y)
 	return y.share > x.share ? y : x;
 }
 
-static uint64_t working_run_ns(const struct analysis *a)
+static uint64_t working_run_ns(const struct accounting *accounts)
 {
 	uint64_t ns = 0;
 	size_t i;
 
-	for (i = 0; i < a->model.n_threads; i++) {
-		const struct thread *thread = a->model.threads[i];
+	for (i = 0; i < accounts->model->n_threads; i++) {
+		const struct thread *thread = accounts->model->threads[i];
 
-		if (a->stats.threads[i].count)
-			ns += working_ns(a, thread->process, thread->first_ns,
+		if (accounts->stats->threads[i].count)
+			ns += working_ns(accounts->expect, thread->process, thread->first_ns,
 					 min_u64(thread->exited_ns, thread->process->last_ns));
 	}
 	return ns;
 }
 
-struct stake stake_working(const struct analysis *a, const struct thread_costs *costs)
+struct stake stake_working(const struct accounting *accounts, const struct thread_costs *costs)
 {
 	const struct thread_cost *most = NULL;
 	struct stake stake = {.whole = STAKE_WORKING}, all = {.whole = STAKE_ALL};
@@ -160,8 +160,8 @@ struct stake stake_working(const struct analysis *a, const struct thread_costs *
 			most = cost;
 	}
 	if (most)
-		stake = of_working_time(a, most);
-	all.whole_ns = working_run_ns(a);
+		stake = of_working_time(accounts->expect, most);
+	all.whole_ns = working_run_ns(accounts);
 	all.cost_ns = (uint64_t)ns;
 	all.share = all.whole_ns ? ns / (double)all.whole_ns : 0;
 	stake = larger(stake, all);
@@ -169,10 +169,11 @@ struct stake stake_working(const struct analysis *a, const struct thread_costs *
 	return stake;
 }
 
-struct stake stake_of(const struct analysis *a, const struct thread_costs *costs, uint64_t all_ns)
+struct stake stake_of(const struct accounting *accounts, const struct thread_costs *costs,
+		      uint64_t all_ns)
 {
 	const struct thread_cost *most = NULL, *most_working = NULL;
-	uint64_t run_ns = findings_run_ns(a);
+	uint64_t run_ns = accounts->stats->run_ns;
 	struct stake stake = {.whole = STAKE_WORKING};
 	size_t i;
 
@@ -188,7 +189,8 @@ struct stake stake_of(const struct analysis *a, const struct thread_costs *costs
 			most_working = cost;
 	}
 	if (most)
-		stake = larger(of_working_time(a, most_working), of_whole_time(most));
+		stake = larger(of_working_time(accounts->expect, most_working),
+			       of_whole_time(most));
 	stake = larger(stake, (struct stake){.share = run_ns ? (double)all_ns / (double)run_ns : 0,
 					     .whole = STAKE_ALL,
 					     .cost_ns = all_ns,

@@ -13,7 +13,7 @@
 
 #include "base/util.h"
 
-struct analysis;
+struct accounting;
 struct thread;
 
 /* What something cost a thread, in all and while its process worked. */
@@ -45,9 +45,10 @@ struct stake {
 };
 
 /* After the last record. all_ns: what it cost in all, the thread it cost most or not. */
-struct stake stake_of(const struct analysis *a, const struct thread_costs *costs, uint64_t all_ns);
+struct stake stake_of(const struct accounting *accounts, const struct thread_costs *costs,
+		      uint64_t all_ns);
 
 /* The same of what it cost while the processes worked alone. */
-struct stake stake_working(const struct analysis *a, const struct thread_costs *costs);
+struct stake stake_working(const struct accounting *accounts, const struct thread_costs *costs);
 
 #endif

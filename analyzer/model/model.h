@@ -212,6 +212,7 @@ struct model {
 	struct thread **owners; /* of the set's streams: the writer now; NULL: none yet */
 	uint64_t first_ns, last_ns; /* of all records */
 	uint64_t records;
+	bool complete; /* no records are lost, as far as is known: set by who reports losses */
 	size_t n_stacks; /* of all processes */
 	struct range_names range_names;
 	bool bare; /* of threads and GPUs alone: names, modules, notes and stacks are passed over */
@@ -222,6 +223,9 @@ struct model {
 
 /* For how long of that time recording of the process was dormant; of what has been read. */
 uint64_t process_dormant_ns(const struct process *process, uint64_t begin_ns, uint64_t end_ns);
+
+/* After the last record: how long a thread that has called CUDA could do so, until it or its process ended. */
+uint64_t thread_lived_ns(const struct thread *thread);
 
 void model_init(struct model *model, struct trace_set *set);
 void model_release(struct model *model);

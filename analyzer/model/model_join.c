@@ -163,7 +163,7 @@ static bool join_names(struct range_names *whole, struct model *const *parts, st
 
 /* struct model, joined: threads, n_threads, by_tid, n_stacks, range_names, processes, n_processes; not: set, streams, n_streams,
  * bare (as it was begun), own, n_own (of a part alone), owners (the whole's in all parts), first_ns, last_ns, records
- * (model_finish finds them). */
+ * (model_finish finds them), complete (once all has been read). */
 bool model_join(struct model *whole, struct model *const *parts, struct join *join)
 {
 	if (!join_threads(whole, parts, join))

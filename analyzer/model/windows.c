@@ -149,3 +149,12 @@ void model_apply_part(const struct record *record)
 		model_end_dormant(process, record->ns);
 	process->opened_ns = record->ns;
 }
+
+uint64_t thread_lived_ns(const struct thread *thread)
+{
+	uint64_t end_ns = min_u64(thread->exited_ns, thread->process->last_ns);
+	uint64_t away_ns =
+		thread->away_ns + process_dormant_ns(thread->process, thread->first_ns, end_ns);
+
+	return end_ns - min_u64(end_ns, thread->first_ns + away_ns);
+}

@@ -176,7 +176,7 @@ static const char *idle_gpu_text(struct arena *texts, const struct cost *cost)
 static const char *recurs_text(struct arena *texts, const struct analysis *a,
 			       const struct finding *f)
 {
-	const char *words = recurrence_words(texts, a, &f->recurrence);
+	const char *words = recurrence_words(texts, &a->model, &f->recurrence);
 
 	return words ? arena_printf(texts, ", %s", words) : "";
 }
@@ -345,7 +345,7 @@ static struct finding_row describe(struct arena *texts, const struct analysis *a
 		.share_of = cost->unknown ? NULL : share_keys[cost->stake.whole],
 		.share_of_ns = cost->unknown ? 0 : cost->stake.whole_ns,
 		.share_thread = cost->stake.thread ? cost->stake.thread->tid : 0,
-		.recurs = recurrence_words(texts, a, &f->recurrence),
+		.recurs = recurrence_words(texts, &a->model, &f->recurrence),
 		.recurrence = recurs_keys[f->recurrence.recurs],
 		.occasions = f->recurrence.occasions,
 		.every_steps = f->recurrence.steps_sure ? f->recurrence.every : 0,
@@ -437,7 +437,7 @@ static const char *costs_summed(const struct analysis *a)
 void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols,
 		     struct gate *gate, struct summary_row *summary)
 {
-	uint64_t run_ns = findings_run_ns(a);
+	uint64_t run_ns = a->stats.run_ns;
 	struct finding_row *rows;
 	struct finding *findings;
 	struct table *table;
@@ -445,7 +445,7 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 
 	findings = findings_conclude(&a->findings, a, symbols, &report->arena, &n);
 	gate_look_at_files(gate, findings, n, symbols);
-	gate_judge(gate, a, findings, n);
+	gate_judge(gate, &a->accounts, findings, n);
 	report_gate(report, gate);
 	folded = count_folded(findings, n);
 	n_shown = report_rows(report, &finding_kind, n);
@@ -540,7 +540,7 @@ static const char *other_places(struct arena *texts, const struct finding *findi
 
 void report_findings_about(struct report *report, struct analysis *a, struct symbolizer *symbols)
 {
-	uint64_t run_ns = findings_run_ns(a);
+	uint64_t run_ns = a->stats.run_ns;
 	const struct subject *subject = &a->accounts.blame.subject;
 	struct gate none = {0};
 	struct finding_row *rows;
@@ -551,7 +551,7 @@ void report_findings_about(struct report *report, struct analysis *a, struct sym
 	if (subject->kind == SUBJECT_LOCK)
 		return;
 	findings = findings_conclude(&a->findings, a, symbols, &report->arena, &n);
-	gate_judge(&none, a, findings, n);
+	gate_judge(&none, &a->accounts, findings, n);
 	first_folded = n - count_folded(findings, n);
 	rows = xcalloc(n + 1, sizeof(*rows));
 	for (i = 0; i < n; i++) {

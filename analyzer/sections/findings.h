@@ -8,6 +8,7 @@
 #include "base/report.h"
 #include "findings/gate.h"
 
+struct analysis;
 struct summary_row;
 
 /* What the gate says, then the findings, those first that count for it and then the costliest; in

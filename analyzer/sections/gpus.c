@@ -83,7 +83,7 @@ static bool waits_prove_work(const struct analysis *a, const struct idle_gpu *gp
 static void describe_feeder(const struct idle_writer *w, const struct idle_gpu *gpu,
 			    struct gpu_row *row)
 {
-	const struct thread *thread = gpu_feeder(w->a, gpu);
+	const struct thread *thread = gpu_feeder(&w->a->idle, gpu);
 	const struct host_thread *h = thread ? host_thread_find(&w->a->idle.threads, thread) : NULL;
 	const char *queried = "";
 	double all_ns;
@@ -254,15 +254,15 @@ static const char *who_words(const struct idle_writer *w, const struct idle_gpu 
 static struct gpu_row describe(const struct idle_writer *w, size_t number)
 {
 	const struct idle_gpu *gpu = &w->a->idle.gpus[number];
-	const char *unknown = gpu_why_uncertain(w->a, gpu);
-	bool exact = w->a->complete && idle_gpu_is_exact(gpu);
+	const char *unknown = gpu_why_uncertain(&w->a->stats, gpu);
+	bool exact = w->a->model.complete && idle_gpu_is_exact(gpu);
 	struct gpu_row row = {
 		.who = who_words(w, gpu),
 		.process = gpu->n_processes > 1 ? "several"
 						: text_process(w->texts, gpu->processes[0]->trace),
 		.name = idle_named(gpu) ? idle_named(gpu)->name : NULL,
 		.device = gpu->device,
-		.work_ns = gpu_work_ns(w->a, gpu),
+		.work_ns = gpu_work_ns(&w->a->expect, gpu),
 		.busy_known = exact ? "exact" : "bounds",
 	};
 

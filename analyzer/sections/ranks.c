@@ -360,10 +360,10 @@ static struct rank_row describe(const struct idle_writer *w, const struct rank *
 		.waited_for = waited_for(w, rank),
 	};
 
-	if (gpu && a->complete && idle_gpu_is_exact(gpu)) {
+	if (gpu && a->model.complete && idle_gpu_is_exact(gpu)) {
 		row.busy_ns = gpu->exact.busy_ns;
 		row.idle_ns = gpu->exact.idle_ns;
-	} else if (gpu && !gpu_why_uncertain(a, gpu)) {
+	} else if (gpu && !gpu_why_uncertain(&a->stats, gpu)) {
 		row.idle_ns = min_u64(idle_certain_ns(gpu), row.work_ns);
 	}
 	row.summary = summary(w, rank, &row);

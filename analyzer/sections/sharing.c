@@ -157,7 +157,7 @@ static void add_sharing(struct report *report, const struct analysis *a)
 	size_t i, n, begin = 0, end = 0, n_rows = 0;
 	bool slices = false;
 
-	tenants = tenants_find(a, &n);
+	tenants = tenants_find(&a->stats, &n);
 	for (i = 0; i < n; i++) {
 		struct neighbours others;
 		struct sharing_row row;
@@ -241,7 +241,7 @@ static void add_turns(struct report *report, const struct analysis *a)
 		struct turn_row row;
 
 		if (!model_mps_in_the_way(&a->model, process, NULL, &mps) ||
-		    !sharing_turn_ns(a, process))
+		    !sharing_turn_ns(&a->stats, process))
 			continue;
 		row = (struct turn_row){
 			.process = text_process(&report->arena, process->trace),
@@ -249,7 +249,7 @@ static void add_turns(struct report *report, const struct analysis *a)
 			.user = before->uid,
 			.server = mps.server,
 			.server_user = mps.uid,
-			.waited_ns = sharing_turn_ns(a, process),
+			.waited_ns = sharing_turn_ns(&a->stats, process),
 		};
 		row.text = report_text(report,
 				       "%s; the daemon's server worked for user %u (%s) when it "

@@ -161,7 +161,7 @@ static bool has_threads(const struct analysis *a)
 	size_t i;
 
 	for (i = 0; i < a->model.n_processes && n_threads < 2; i++)
-		findings_process_ns(a, &a->model.processes[i], &n_threads);
+		callstats_process_ns(&a->stats, &a->model.processes[i], &n_threads);
 	return n_threads > 1;
 }
 

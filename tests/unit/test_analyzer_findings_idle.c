@@ -359,7 +359,7 @@ static bool is_found_exactly(const struct story *s, const struct detector *detec
 	assert_int_equal(analysis_run(&a, &set, &(struct analysis_options){0}), 0);
 	assert_int_equal(a.idle.n_gpus, 1);
 	gpu = &a.idle.gpus[0];
-	a.complete = gpu->certain = gpu->exact.sound = true;
+	a.model.complete = gpu->certain = gpu->exact.sound = true;
 	gpu->exact.idle_ns = exact->idle_ns;
 	gpu->exact.busy_ns = exact->busy_ns;
 	gpu->exact.operations = exact->operations;

@@ -176,7 +176,7 @@ static void prepare(struct reading_of *r)
 	filtering_cut(&r->a.filtering, &r->a.expect.phases);
 	model_init(&r->a.model, &r->set);
 	callstats_init(&r->a.stats, &r->a.model, &r->a.filtering);
-	account_init(&r->a.accounts, &r->a.model, &r->a.expect, &r->a.filtering);
+	account_init(&r->a.accounts, &r->a.model, &r->a.expect, &r->a.stats);
 	findings_init(&r->a.findings, &r->a.accounts);
 	idle_init(&r->a.idle, &r->a.accounts);
 	ranks_init(&r->a.ranks, &r->a.idle, false);
