@@ -397,7 +397,7 @@ static bool take_finding(struct place_answer *p, size_t n, size_t *n_findings)
 {
 	struct arena texts = {0};
 	struct gate none = {0};
-	struct finding *findings = findings_conclude(&p->analysis.findings, &p->analysis,
+	struct finding *findings = findings_conclude(&p->analysis.findings, &p->analysis.ranks,
 						     p->symbols, &texts, n_findings);
 	bool found = n && n <= *n_findings;
 

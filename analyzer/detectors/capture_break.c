@@ -27,13 +27,13 @@ static bool judge(const struct observed *o, struct verdict *v)
 
 /* Calls of the process that found their capture broken; and is any other one known to have
  * done it? */
-static uint64_t count_broken(const struct analysis *a, const struct site *site, bool *breaker)
+static uint64_t count_broken(const struct findings *f, const struct site *site, bool *breaker)
 {
 	const struct site *other;
 	uint64_t n = 0;
 
 	*breaker = false;
-	for (other = a->findings.sites; other; other = other->hh.next) {
+	for (other = f->sites; other; other = other->hh.next) {
 		if (detectors_row(other->key.detector) != &detector_capture_break ||
 		    other->key.process != site->key.process)
 			continue;
@@ -45,13 +45,14 @@ static uint64_t count_broken(const struct analysis *a, const struct site *site, 
 	return n;
 }
 
-static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
-	const char *name = text_result(a->set, site->key.fn, finding->variant);
+	const struct model *model = f->accounts->model;
+	const char *name = text_result(model->set, site->key.fn, finding->variant);
 	const char *calls = site->count == 1 ? "call" : "calls";
 	bool breaker;
-	uint64_t broken = count_broken(a, site, &breaker);
+	uint64_t broken = count_broken(f, site, &breaker);
 
 	if (finding->variant == CAPTURE_INVALIDATED && breaker)
 		return NULL;
@@ -62,13 +63,12 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 				    "%llu %s found a capture broken (%s), first at %s; which call "
 				    "broke it is not in the trace",
 				    (unsigned long long)site->count, calls, name,
-				    text_since(texts, &a->model, site->first_ns));
+				    text_since(texts, model, site->first_ns));
 	return arena_printf(texts,
 			    "%llu %s that a stream's capture does not permit: %s, first at %s; "
 			    "%llu later calls found the capture broken",
 			    (unsigned long long)site->count, calls, name,
-			    text_since(texts, &a->model, site->first_ns),
-			    (unsigned long long)broken);
+			    text_since(texts, model, site->first_ns), (unsigned long long)broken);
 }
 
 const struct detector detector_capture_break = {

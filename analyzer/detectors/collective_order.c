@@ -41,36 +41,34 @@ static const char *disagreement_text(struct arena *texts, const struct ranks *ra
 			    (unsigned long long)d->hash);
 }
 
-static struct finding *begin_order(const struct analysis *a, struct arena *texts,
-				   const struct rank_op_seen *op, struct finding **findings,
-				   size_t *n)
+static struct finding *begin_order(const struct ranks *ranks, const struct rank_op_seen *op,
+				   struct found *found)
 {
-	struct finding *finding = detector_add(&detector_collective_order, findings, n);
+	struct finding *finding = detector_add(&detector_collective_order, found);
 
-	finding->origin.process = op->process ?: a->ranks.all[op->rank]->process;
+	finding->origin.process = op->process ?: ranks->all[op->rank]->process;
 	finding->origin.processes = 1;
 	finding->remarks.wrong = finding->remarks.shown = true;
-	finding->place.function = text_function(a->set, op->part.fn);
-	finding_look_up(finding, texts, &op->part);
+	finding->place.function = text_function(ranks->idle->accounts->model->set, op->part.fn);
+	finding_look_up(finding, found->texts, &op->part);
 	finding->fix = detector_collective_order.fix;
 	return finding;
 }
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct ranks *ranks, struct found *found)
 {
-	const struct ranks *ranks = &a->ranks;
+	struct arena *texts = found->texts;
 	const struct rank_disagreement *d = &ranks->disagreement;
 	struct finding *finding;
 
 	if (d->count) {
-		finding = begin_order(a, texts, &d->a, findings, n);
+		finding = begin_order(ranks, &d->a, found);
 		finding->count = d->count;
 		finding->what = disagreement_text(texts, ranks);
 	} else if (ranks->n_missing) {
 		const struct rank_missing *m = &ranks->missing[0];
 
-		finding = begin_order(a, texts, &m->waiting, findings, n);
+		finding = begin_order(ranks, &m->waiting, found);
 		finding->count = ranks->n_missing;
 		finding->what = arena_printf(
 			texts,
@@ -88,7 +86,6 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_collective_order = {
 	.id = "collective-order",
-	.of_ranks = true,
 	.title = "ranks do not make the same collective operations: a job hangs, or its results "
 		 "are wrong",
 	.sees = "Operations of a communicator, known by NCCL's numbers, have another size or "
@@ -101,5 +98,5 @@ const struct detector detector_collective_order = {
 	       "look for a branch that depends on the rank or on its data, an exception that "
 	       "one rank catches, a loop of which one has fewer rounds (PyTorch: join(), "
 	       "drop_last=True).",
-	.conclude = conclude,
+	.conclude_ranks = conclude,
 };

@@ -6,7 +6,7 @@
 #include "table.h"
 #include "text/text.h"
 
-static const char *what(struct arena *texts, const struct analysis *a, const struct stall *stall)
+static const char *what(struct arena *texts, const struct trace_set *set, const struct stall *stall)
 {
 	return arena_printf(texts,
 			    "%llu threads that work on %llu GPUs waited %s for each other in %s%s, "
@@ -15,7 +15,7 @@ static const char *what(struct arena *texts, const struct analysis *a, const str
 			    text_time(texts, (uint64_t)stall->waited_ns),
 			    text_count(texts, stall->calls, "call"),
 			    stall->measured ? "" : " (inferred from calls that overlap in time)",
-			    stall_mostly(texts, a, stall));
+			    stall_mostly(texts, set, stall));
 }
 
 static const char *processes(struct arena *texts, const struct stall *stall)
@@ -30,17 +30,17 @@ static const char *processes(struct arena *texts, const struct stall *stall)
 			    text, text_time(texts, (uint64_t)stall->help_ns[HELP_NOT]));
 }
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct accounting *accounts, struct found *found)
 {
-	struct stall stall = stall_sum(a, true, *findings, *n);
+	struct arena *texts = found->texts;
+	struct stall stall = stall_sum(accounts, true, found);
 	struct finding *finding;
 
 	if (!stall_matters(&stall))
 		return;
-	finding = detector_add(&detector_cross_device_stall, findings, n);
-	stall_fill(texts, a, &stall, processes(texts, &stall), finding);
-	finding->what = what(texts, a, &stall);
+	finding = detector_add(&detector_cross_device_stall, found);
+	stall_fill(texts, accounts->model, &stall, processes(texts, &stall), finding);
+	finding->what = what(texts, accounts->model->set, &stall);
 }
 
 const struct detector detector_cross_device_stall = {
@@ -62,5 +62,5 @@ const struct detector detector_cross_device_stall = {
 	.fix = "Take the call that holds the lock out of the threads' loops, or use a process for "
 	       "each GPU.",
 	.stalls = STALLS_ACROSS,
-	.conclude = conclude,
+	.conclude_calls = conclude,
 };

@@ -77,18 +77,18 @@ static enum settled settle(const struct claim *claim, const struct observed *nex
 }
 
 /* Pinned memory, and not one copy to the host: its results must get there in that memory. */
-static bool writes_to_host(const struct analysis *a, const struct site *site)
+static bool writes_to_host(const struct accounting *accounts, const struct site *site)
 {
-	const struct host_view *view = &a->accounts.work.views[site->key.process];
+	const struct host_view *view = &accounts->work.views[site->key.process];
 
 	return view->pinned && !view->copies;
 }
 
-static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
 	if (site->rounds.count < ROUNDS_LEAST || site->count < ROUNDS_LEAST * site->threads ||
-	    site_spread(&a->accounts, site) < TENTHS_LEAST || writes_to_host(a, site))
+	    site_spread(f->accounts, site) < TENTHS_LEAST || writes_to_host(f->accounts, site))
 		return NULL;
 	finding->remarks.perhaps_free = true;
 	return arena_printf(

@@ -14,16 +14,16 @@ static uint64_t exposed_ns(const struct rank *rank)
 				   : 0;
 }
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct ranks *ranks, struct found *found)
 {
+	struct arena *texts = found->texts;
 	const struct rank *most = NULL;
 	struct finding *finding;
 	uint64_t sum_ns = 0;
 	size_t i;
 
-	for (i = 0; i < a->ranks.n; i++) {
-		const struct rank *rank = a->ranks.all[i];
+	for (i = 0; i < ranks->n; i++) {
+		const struct rank *rank = ranks->all[i];
 
 		sum_ns += exposed_ns(rank);
 		if (exposed_ns(rank) && (!most || exposed_ns(rank) > exposed_ns(most)))
@@ -31,9 +31,9 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	}
 	if (!most || exposed_ns(most) < rank_job_ns(most) / EXPOSED_LEAST_PART)
 		return;
-	finding = detector_add(&detector_exposed_collective, findings, n);
+	finding = detector_add(&detector_exposed_collective, found);
 	finding->origin.process = most->process;
-	finding->origin.processes = (uint32_t)a->ranks.n;
+	finding->origin.processes = (uint32_t)ranks->n;
 	finding->count = most->timed;
 	finding->cost.own_ns = finding->cost.gain_high_ns = exposed_ns(most);
 	finding->cost.gain_known = true;
@@ -54,7 +54,6 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_exposed_collective = {
 	.id = "exposed-collective",
-	.of_ranks = true,
 	.title = "GPUs do nothing else while collective operations move their data",
 	.sees = "With --gpu: GPUs of ranks on which, for a fifth of the time or more, nothing "
 		"ran but kernels of NCCL, waits for other ranks aside.",
@@ -63,5 +62,5 @@ const struct detector detector_exposed_collective = {
 	       "(bucket_cap_mb), FSDP with prefetch (backward_prefetch, forward_prefetch), "
 	       "async_op=True and wait() as late as can be; larger batches, fewer bytes (bf16 "
 	       "gradients), accumulate gradients over several steps.",
-	.conclude = conclude,
+	.conclude_ranks = conclude,
 };

@@ -4,11 +4,10 @@
 #include "starved.h"
 #include "table.h"
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct idle *idle, struct found *found)
 {
-	starved_conclude(&detector_gil_contention, IDLE_GIL, "waited for Python's GIL", a, texts,
-			 findings, n);
+	starved_conclude(&detector_gil_contention, IDLE_GIL, "waited for Python's GIL", idle,
+			 found);
 }
 
 const struct detector detector_gil_contention = {
@@ -22,5 +21,5 @@ const struct detector detector_gil_contention = {
 	       "workers); less Python in the threads beside: libraries give the lock back while "
 	       "they compute; sys.setswitchinterval for threads that only poll; or a Python "
 	       "without the GIL.",
-	.conclude = conclude,
+	.conclude_idle = conclude,
 };

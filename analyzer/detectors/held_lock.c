@@ -80,22 +80,23 @@ static bool is_much(const struct in_line *l, const struct host_thread *h)
 }
 
 /* By process. Sums of threads are by their index. */
-static struct in_line *add_up(const struct analysis *a)
+static struct in_line *add_up(const struct idle *idle)
 {
-	struct in_line *processes = xcalloc(a->model.n_processes + 1, sizeof(*processes));
-	struct in_line *threads = xcalloc(a->model.n_threads + 1, sizeof(*threads));
+	const struct model *model = idle->accounts->model;
+	struct in_line *processes = xcalloc(model->n_processes + 1, sizeof(*processes));
+	struct in_line *threads = xcalloc(model->n_threads + 1, sizeof(*threads));
 	const struct idle_sum *sum;
 	size_t i;
 
-	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = sum->key.owner < a->model.n_threads ? held_inside_ns(sum) : 0;
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+		uint64_t ns = sum->key.owner < model->n_threads ? held_inside_ns(sum) : 0;
 
 		if (ns)
 			add_sum(&threads[sum->key.owner], sum, ns);
 	}
-	for (i = 0; i < a->model.n_threads; i++) {
-		const struct thread *thread = a->model.threads[i];
-		const struct host_thread *h = host_thread_find(&a->idle.threads, thread);
+	for (i = 0; i < model->n_threads; i++) {
+		const struct thread *thread = model->threads[i];
+		const struct host_thread *h = host_thread_find(&idle->threads, thread);
 
 		if (h && is_much(&threads[i], h))
 			add_thread(&processes[thread->process->trace->index], &threads[i], thread);
@@ -128,11 +129,11 @@ static const char *lock_words(struct arena *texts, const struct in_line *l)
 }
 
 /* What follows is where they wait, in the program or in Python. */
-static const char *what(const struct analysis *a, struct arena *texts, const struct in_line *l,
+static const char *what(const struct model *model, struct arena *texts, const struct in_line *l,
 			bool placed)
 {
 	const struct idle_holder *holder = l->longest->holder;
-	const struct thread *thread = model_find_thread(&a->model, l->worst->process, holder->tid);
+	const struct thread *thread = model_find_thread(model, l->worst->process, holder->tid);
 	struct python_line line = python_line(l->longest->longest.stack);
 	const char *python = text_python(texts, &line);
 	enum idle_cause cause = main_cause(l);
@@ -161,21 +162,21 @@ static const char *cure(enum idle_cause cause)
 }
 
 /* Of GPUs that stood still meanwhile. */
-static void take(const struct analysis *a, struct finding *finding)
+static void take(const struct idle *idle, struct finding *finding)
 {
 	struct idle_sum *sum;
 
-	idle_price_take(&a->idle, finding, finding->origin.process, 0);
-	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next)
+	idle_price_take(idle, finding, finding->origin.process, 0);
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
 		if (sum->process == finding->origin.process && sum->ns && held_inside_ns(sum))
-			idle_price_take_part(&a->idle, finding, sum,
+			idle_price_take_part(idle, finding, sum,
 					     (double)held_inside_ns(sum) / (double)sum->ns);
 }
 
-static void tell(const struct analysis *a, struct arena *texts, const struct in_line *l,
-		 struct finding **findings, size_t *n)
+static void tell(const struct idle *idle, const struct in_line *l, struct found *found)
 {
-	struct finding *finding = detector_add(&detector_held_lock, findings, n);
+	const struct model *model = idle->accounts->model;
+	struct finding *finding = detector_add(&detector_held_lock, found);
 	const struct idle_part *held = &l->longest->holder->longest, *wait = &l->longest->longest;
 	bool placed = held->address && held->fn != NO_FUNCTION && wait->address &&
 		      !(wait->stack && wait->stack->n_python);
@@ -186,8 +187,8 @@ static void tell(const struct analysis *a, struct arena *texts, const struct in_
 	finding->cost.own_ns = finding->cost.gain_high_ns = l->ns;
 	finding->cost.gain_known = true;
 	finding->cost.threads = l->costs;
-	finding->place.function = text_function(a->set, held->fn);
-	finding_look_up(finding, texts, held);
+	finding->place.function = text_function(model->set, held->fn);
+	finding_look_up(finding, found->texts, held);
 	if (placed) {
 		finding->lookup.waiters_address = wait->address;
 		finding->lookup.waiters_ns = wait->at_ns;
@@ -195,20 +196,19 @@ static void tell(const struct analysis *a, struct arena *texts, const struct in_
 	}
 	finding->lookup.variable = wait->object;
 	finding->lookup.variable_ns = wait->at_ns;
-	finding->what = what(a, texts, l, placed);
+	finding->what = what(model, found->texts, l, placed);
 	finding->fix = cure(main_cause(l));
-	take(a, finding);
+	take(idle, finding);
 }
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct idle *idle, struct found *found)
 {
-	struct in_line *processes = add_up(a);
+	struct in_line *processes = add_up(idle);
 	size_t i;
 
-	for (i = 0; i < a->model.n_processes; i++)
+	for (i = 0; i < idle->accounts->model->n_processes; i++)
 		if (processes[i].worst)
-			tell(a, texts, &processes[i], findings, n);
+			tell(idle, &processes[i], found);
 	free(processes);
 }
 
@@ -225,5 +225,5 @@ const struct detector detector_held_lock = {
 		"and threads that make no CUDA calls.",
 	.fix = "Release the lock before the wait for the GPU: take it for the data that it "
 	       "protects alone, and wait for an event of the work outside of it.",
-	.conclude = conclude,
+	.conclude_idle = conclude,
 };

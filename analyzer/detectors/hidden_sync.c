@@ -58,9 +58,9 @@ static enum settled settle(const struct claim *claim, const struct observed *nex
 }
 
 /* Of calls that free, the detector's. */
-static const char *cure(const struct analysis *a, const struct site *site)
+static const char *cure(const struct trace_set *set, const struct site *site)
 {
-	switch (a->set->functions.all[site->key.fn].contract) {
+	switch (set->functions.all[site->key.fn].contract) {
 	case SPY_CONTRACT_LIMIT:
 		return "Set limits once, before the work.";
 	case SPY_CONTRACT_MODULE:
@@ -76,21 +76,21 @@ static const char *cure(const struct analysis *a, const struct site *site)
 	}
 }
 
-static bool is_good_part(const struct analysis *a, const struct site *site)
+static bool is_good_part(const struct accounting *accounts, const struct site *site)
 {
-	return site_stake(&a->accounts, site).share >= PERHAPS_SHARE;
+	return site_stake(accounts, site).share >= PERHAPS_SHARE;
 }
 
-static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
 	const char *anyway = site_waits_anyway(site);
 
 	if (site->rounds.at_the_end && !(uint64_t)site->cost.others_ns)
 		return NULL;
-	finding->fix = cure(a, site);
+	finding->fix = cure(f->accounts->model->set, site);
 	if (finding->variant == PERHAPS) {
-		if (!is_good_part(a, site))
+		if (!is_good_part(f->accounts, site))
 			return NULL;
 		finding->cost.unknown = true;
 		return arena_printf(
@@ -100,14 +100,14 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			text_count(texts, site->count, "call"), text_time(texts, site->cost.own_ns),
 			site->count == 1 ? "it" : "them");
 	}
-	finding->cost.stake = finding_stake(&a->accounts, finding);
+	finding->cost.stake = finding_stake(f->accounts, finding);
 	finding->remarks.perhaps_free = *anyway && finding_gains_little(finding);
 	return arena_printf(texts,
 			    "%s waited for the GPU for %s, which such calls do not "
 			    "promise to do%s%s",
 			    text_count(texts, site->count, "call"),
 			    text_time(texts, site->cost.own_ns), anyway,
-			    a->accounts.probed[site->key.process]
+			    f->accounts->probed[site->key.process]
 				    ? ""
 				    : "; without probes it is unknown whether some of it was a "
 				      "wait for a lock");

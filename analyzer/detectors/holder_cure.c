@@ -83,15 +83,15 @@ static const char *cure_of_work(struct arena *texts, const char *name, bool wait
 			    name);
 }
 
-const char *holder_cure(struct arena *texts, const struct analysis *a, uint32_t fn,
+const char *holder_cure(struct arena *texts, const struct trace_set *set, uint32_t fn,
 			bool waits_for_gpu)
 {
-	const char *name = text_function(a->set, fn);
+	const char *name = text_function(set, fn);
 	const struct function *function;
 
 	if (!name)
 		return NULL;
-	function = &a->set->functions.all[fn];
+	function = &set->functions.all[fn];
 	if (function->contract == SPY_CONTRACT_FREE)
 		return cure_of_free(texts, name, waits_for_gpu);
 	if (holder_prepares(function))

@@ -47,23 +47,22 @@ static void add_sum(const struct hungry_kind *kind, struct hungry *h, const stru
 		h->in_python = sum;
 }
 
-static struct hungry *look_at_gpus(const struct hungry_kind *kind, const struct analysis *a)
+static struct hungry *look_at_gpus(const struct hungry_kind *kind, const struct idle *idle)
 {
-	struct hungry *gpus = xcalloc(a->idle.n_gpus + 1, sizeof(*gpus));
+	struct hungry *gpus = xcalloc(idle->n_gpus + 1, sizeof(*gpus));
 	const struct idle_sum *sum;
 	size_t i;
 
-	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = is_of(sum, kind->causes | kind->beside)
-				      ? idle_price_left(&a->idle, sum)
-				      : 0;
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+		uint64_t ns =
+			is_of(sum, kind->causes | kind->beside) ? idle_price_left(idle, sum) : 0;
 
 		if (ns)
-			add_sum(kind, &gpus[gpu_of_sum(&a->idle, sum)], sum, ns);
+			add_sum(kind, &gpus[gpu_of_sum(idle, sum)], sum, ns);
 	}
-	for (i = 0; i < a->idle.n_gpus; i++) {
-		gpus[i].gpu = &a->idle.gpus[i];
-		gpus[i].work_ns = gpu_work_ns(&a->expect, gpus[i].gpu);
+	for (i = 0; i < idle->n_gpus; i++) {
+		gpus[i].gpu = &idle->gpus[i];
+		gpus[i].work_ns = gpu_work_ns(idle->accounts->expect, gpus[i].gpu);
 		gpus[i].busy_most_ns =
 			gpus[i].work_ns - min_u64(idle_known_ns(gpus[i].gpu), gpus[i].work_ns);
 	}
@@ -92,14 +91,14 @@ static size_t process_of(const struct hungry *gpu)
 	return gpu->most->process->trace->index;
 }
 
-static void add_costs(const struct hungry_kind *kind, const struct analysis *a,
+static void add_costs(const struct hungry_kind *kind, const struct idle *idle,
 		      const struct hungry *gpus, struct hungry *processes)
 {
 	const struct idle_sum *sum;
 
-	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(&a->idle, sum) : 0;
-		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(&a->idle, sum)] : NULL;
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(idle, sum) : 0;
+		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(idle, sum)] : NULL;
 		struct hungry *process;
 
 		if (!gpu || !is_case(gpu))
@@ -135,7 +134,8 @@ static const char *how_much(struct arena *texts, const struct hungry *h)
 }
 
 /* ", most of it between train.py:17 in step and train.py:21 in step"; where it is known. */
-static const char *most_text(struct arena *texts, const struct analysis *a, const struct hungry *h)
+static const char *most_text(struct arena *texts, const struct trace_set *set,
+			     const struct hungry *h)
 {
 	const struct idle_part *part = part_to_tell(h);
 	const char *much = how_much(texts, h);
@@ -147,7 +147,7 @@ static const char *most_text(struct arena *texts, const struct analysis *a, cons
 	if (h->most->key.cause == IDLE_HOST_FUNCTION)
 		return part->object ? arena_printf(texts, ", %s", much) : "";
 	if (idle_in_a_call(h->most->key.cause) && part->fn != NO_FUNCTION)
-		return arena_printf(texts, ", %s in %s%s%s", much, text_function(a->set, part->fn),
+		return arena_printf(texts, ", %s in %s%s%s", much, text_function(set, part->fn),
 				    at ? " at " : "", at ?: "");
 	if (name)
 		return arena_printf(texts, ", %s for %s%s%s", much, name, at ? " at " : "",
@@ -200,10 +200,10 @@ static const char *causes_text(struct arena *texts, const struct hungry *h)
 	return text;
 }
 
-static const char *what(const struct hungry_kind *kind, const struct analysis *a,
+static const char *what(const struct hungry_kind *kind, const struct idle *idle,
 			struct arena *texts, const struct hungry *h)
 {
-	const struct thread *thread = h->most->longest.thread ?: gpu_feeder(&a->idle, h->gpu);
+	const struct thread *thread = h->most->longest.thread ?: gpu_feeder(idle, h->gpu);
 	const char *gpus = h->gpus > 1
 				   ? arena_printf(texts, "%llu GPUs", (unsigned long long)h->gpus)
 				   : arena_printf(texts, "GPU %u", h->gpu->device);
@@ -221,30 +221,29 @@ static const char *what(const struct hungry_kind *kind, const struct analysis *a
 			    text_percent(texts, (double)h->ns, (double)h->work_ns),
 			    h->gpus > 1 ? "their" : "its", kind->of_thread, who,
 			    h->gpus > 1 ? "one of them" : "it", causes_text(texts, h),
-			    most_text(texts, a, h), beside);
+			    most_text(texts, idle->accounts->model->set, h), beside);
 }
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
 /* Lines of Python count by how many of the finding's stacks have them: each sum has as many as its
  * part of the time is. */
-static void add_stacks(const struct hungry_kind *kind, const struct analysis *a,
-		       struct arena *texts, const struct hungry *h, const struct hungry *gpus,
-		       struct finding *finding)
+static void add_stacks(const struct hungry_kind *kind, const struct idle *idle, struct arena *texts,
+		       const struct hungry *h, const struct hungry *gpus, struct finding *finding)
 {
 	const struct stack **stacks =
 		arena_take(texts, xcalloc(SITE_STACKS, sizeof(struct stack *)));
 	const struct idle_sum *sum;
 	size_t n_stacks = 0;
 
-	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		uint64_t ns = is_of(sum, kind->causes) && sum->longest.stack
-				      ? idle_price_left(&a->idle, sum)
+				      ? idle_price_left(idle, sum)
 				      : 0;
 		uint64_t n = h->ns ? (uint64_t)((double)ns * SITE_STACKS / (double)h->ns) : 0;
 
-		if (!n || !is_case(&gpus[gpu_of_sum(&a->idle, sum)]) ||
-		    process_of(&gpus[gpu_of_sum(&a->idle, sum)]) != process_of(h))
+		if (!n || !is_case(&gpus[gpu_of_sum(idle, sum)]) ||
+		    process_of(&gpus[gpu_of_sum(idle, sum)]) != process_of(h))
 			continue;
 		while (n-- && n_stacks < SITE_STACKS)
 			stacks[n_stacks++] = sum->longest.stack;
@@ -255,11 +254,12 @@ static void add_stacks(const struct hungry_kind *kind, const struct analysis *a,
 	finding->lookup.n_stacks = n_stacks;
 }
 
-static void tell(const struct hungry_kind *kind, const struct analysis *a, struct arena *texts,
-		 const struct hungry *h, const struct hungry *gpus, struct finding **findings,
-		 size_t *n)
+static void tell(const struct hungry_kind *kind, const struct idle *idle, const struct hungry *h,
+		 const struct hungry *gpus, struct found *found)
 {
-	struct finding *finding = detector_add(kind->detector, findings, n);
+	const struct model *model = idle->accounts->model;
+	struct arena *texts = found->texts;
+	struct finding *finding = detector_add(kind->detector, found);
 	const struct idle_part *part = &h->most->longest;
 
 	finding->origin.process = h->most->process;
@@ -269,29 +269,29 @@ static void tell(const struct hungry_kind *kind, const struct analysis *a, struc
 	finding->cost.gain_high_ns = kind->gain_ns(h);
 	finding->cost.gain_known = true;
 	finding->cost.threads = h->costs;
-	finding->place.function = text_function(a->set, part->fn);
+	finding->place.function = text_function(model->set, part->fn);
 	finding_look_up(finding, texts, part);
 	if (part->cause == IDLE_HOST_FUNCTION && part->object) {
 		finding->lookup.waiters_address = idle_function_address(part);
 		finding->lookup.waiters_ns = part->at_ns;
 	}
-	finding->what = what(kind, a, texts, h);
-	finding->fix = kind->cure(a, texts, h);
+	finding->what = what(kind, idle, texts, h);
+	finding->fix = kind->cure(model->set, texts, h);
 	if (kind->remark)
 		kind->remark(h, finding);
-	add_stacks(kind, a, texts, h, gpus, finding);
+	add_stacks(kind, idle, texts, h, gpus, finding);
 }
 
 /* All of it is the price of the process's finding. */
-static void take(const struct hungry_kind *kind, const struct analysis *a,
-		 const struct hungry *gpus, struct finding *findings, size_t n)
+static void take(const struct hungry_kind *kind, const struct idle *idle, const struct hungry *gpus,
+		 struct finding *findings, size_t n)
 {
 	struct idle_sum *sum;
 	size_t i;
 
-	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(&a->idle, sum) : 0;
-		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(&a->idle, sum)] : NULL;
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(idle, sum) : 0;
+		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(idle, sum)] : NULL;
 
 		if (!gpu || !is_case(gpu))
 			continue;
@@ -306,22 +306,22 @@ static void take(const struct hungry_kind *kind, const struct analysis *a,
 	}
 }
 
-void hungry_conclude(const struct hungry_kind *kind, const struct analysis *a, struct arena *texts,
-		     struct finding **findings, size_t *n)
+void hungry_conclude(const struct hungry_kind *kind, const struct idle *idle, struct found *found)
 {
-	struct hungry *processes = xcalloc(a->model.n_processes + 1, sizeof(*processes));
-	struct hungry *gpus = look_at_gpus(kind, a);
-	size_t i, first = *n;
+	const struct model *model = idle->accounts->model;
+	struct hungry *processes = xcalloc(model->n_processes + 1, sizeof(*processes));
+	struct hungry *gpus = look_at_gpus(kind, idle);
+	size_t i, first = found->n;
 
-	for (i = 0; i < a->idle.n_gpus; i++)
+	for (i = 0; i < idle->n_gpus; i++)
 		if (is_case(&gpus[i]))
 			add_gpu(&processes[process_of(&gpus[i])], &gpus[i]);
-	add_costs(kind, a, gpus, processes);
-	for (i = 0; i < a->model.n_processes; i++)
+	add_costs(kind, idle, gpus, processes);
+	for (i = 0; i < model->n_processes; i++)
 		if (processes[i].gpus)
-			tell(kind, a, texts, &processes[i], gpus, findings, n);
-	if (*n > first)
-		take(kind, a, gpus, *findings + first, *n - first);
+			tell(kind, idle, &processes[i], gpus, found);
+	if (found->n > first)
+		take(kind, idle, gpus, found->all + first, found->n - first);
 	free(processes);
 	free(gpus);
 }

@@ -6,6 +6,7 @@
 #define CUDASPY_DETECTORS_HUNGRY_H
 
 #include "findings/detector.h"
+#include "idle/idle.h"
 
 #define IDLE_CAUSE_BIT(name) (1ull << IDLE_##name)
 
@@ -28,7 +29,8 @@ struct hungry_kind {
 	uint64_t beside; /* are no case by themselves, but told beside one */
 	const char *(*who_keeps)(const struct hungry *h); /* "the host keeps" */
 	const char *of_thread; /* before the thread's name: what of it was late */
-	const char *(*cure)(const struct analysis *a, struct arena *texts, const struct hungry *h);
+	const char *(*cure)(const struct trace_set *set, struct arena *texts,
+			    const struct hungry *h);
 	uint64_t (*gain_ns)(const struct hungry *h);
 	void (*remark)(const struct hungry *h, struct finding *finding); /* NULL: nothing */
 };
@@ -37,7 +39,6 @@ struct hungry_kind {
 enum idle_cause hungry_cause(const struct hungry *h);
 
 /* A finding for each process that has such GPUs; its price is what is left of their idle time with these causes. */
-void hungry_conclude(const struct hungry_kind *kind, const struct analysis *a, struct arena *texts,
-		     struct finding **findings, size_t *n);
+void hungry_conclude(const struct hungry_kind *kind, const struct idle *idle, struct found *found);
 
 #endif

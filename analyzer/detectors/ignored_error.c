@@ -23,10 +23,10 @@ static bool stays(uint32_t result)
 	       (result >= 714 && result <= 719);
 }
 
-static const char *answer(const struct analysis *a, const struct site *site, uint32_t result)
+static const char *answer(const struct trace_set *set, const struct site *site, uint32_t result)
 {
-	uint8_t contract = a->set->functions.all[site->key.fn].contract;
-	const char *function = a->set->functions.all[site->key.fn].name;
+	uint8_t contract = set->functions.all[site->key.fn].contract;
+	const char *function = set->functions.all[site->key.fn].name;
 	const char *why = callstats_answer(result) ?: callstats_trial(function, contract, result);
 
 	if (why)
@@ -54,9 +54,9 @@ static bool hands_over_work(const char *function)
 
 /* Work for a GPU that was not done. Programs that tune kernels try which launches are too large for
  * it. */
-static bool is_work_undone(const struct analysis *a, const struct site *site, uint32_t result)
+static bool is_work_undone(const struct trace_set *set, const struct site *site, uint32_t result)
 {
-	switch (a->set->functions.all[site->key.fn].contract) {
+	switch (set->functions.all[site->key.fn].contract) {
 	case SPY_CONTRACT_LAUNCH:
 		return result != OUT_OF_RESOURCES;
 	case SPY_CONTRACT_COPY_SYNC:
@@ -66,7 +66,7 @@ static bool is_work_undone(const struct analysis *a, const struct site *site, ui
 	case SPY_CONTRACT_MEMSET_SYNC:
 		return true;
 	case SPY_CONTRACT_SUBMIT:
-		return hands_over_work(a->set->functions.all[site->key.fn].name);
+		return hands_over_work(set->functions.all[site->key.fn].name);
 	default:
 		return false;
 	}
@@ -84,13 +84,13 @@ static bool judge(const struct observed *o, struct verdict *v)
 }
 
 /* Calls of the process that returned the same at other places; was one of them earlier? */
-static uint64_t count_elsewhere(const struct analysis *a, const struct site *site, bool *earlier)
+static uint64_t count_elsewhere(const struct findings *f, const struct site *site, bool *earlier)
 {
 	const struct site *other;
 	uint64_t n = 0;
 
 	*earlier = false;
-	for (other = a->findings.sites; other; other = other->hh.next) {
+	for (other = f->sites; other; other = other->hh.next) {
 		if (other == site || other->key.detector != site->key.detector ||
 		    other->key.variant != site->key.variant ||
 		    other->key.process != site->key.process)
@@ -101,13 +101,13 @@ static uint64_t count_elsewhere(const struct analysis *a, const struct site *sit
 	return n;
 }
 
-static const char *keep_staying(const struct analysis *a, const struct site *site,
+static const char *keep_staying(const struct findings *f, const struct site *site,
 				struct finding *finding, struct arena *texts, const char *name)
 {
 	bool earlier;
-	uint64_t elsewhere = count_elsewhere(a, site, &earlier);
+	uint64_t elsewhere = count_elsewhere(f, site, &earlier);
 
-	if (earlier || (!elsewhere && !site_went_on(&a->accounts, site)))
+	if (earlier || (!elsewhere && !site_went_on(f->accounts, site)))
 		return NULL;
 	finding->fix = "Check results. The fault is in work handed over before: compute-sanitizer "
 		       "finds it, and CUDA_LAUNCH_BLOCKING=1 moves the error to the call that "
@@ -115,34 +115,35 @@ static const char *keep_staying(const struct analysis *a, const struct site *sit
 	return arena_printf(texts,
 			    "%s, first at %s: the context cannot be used any more, and the program "
 			    "went on: %llu calls here and %llu elsewhere returned it",
-			    name, text_since(texts, &a->model, site->first_ns),
+			    name, text_since(texts, f->accounts->model, site->first_ns),
 			    (unsigned long long)site->count, (unsigned long long)elsewhere);
 }
 
-static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
-	const char *name = text_result(a->set, site->key.fn, finding->variant);
-	const char *why = answer(a, site, finding->variant);
+	const struct model *model = f->accounts->model;
+	const char *name = text_result(model->set, site->key.fn, finding->variant);
+	const char *why = answer(model->set, site, finding->variant);
 
 	finding->cost.gain_known = false;
 	finding->remarks.shown = !why;
-	finding->remarks.wrong =
-		!why && (stays(finding->variant) || is_work_undone(a, site, finding->variant));
+	finding->remarks.wrong = !why && (stays(finding->variant) ||
+					  is_work_undone(model->set, site, finding->variant));
 	finding->remarks.perhaps_free = why; /* the thread that asks pays for the answer */
 	if (stays(finding->variant))
-		return keep_staying(a, site, finding, texts, name);
-	if (!site_went_on(&a->accounts, site))
+		return keep_staying(f, site, finding, texts, name);
+	if (!site_went_on(f->accounts, site))
 		return NULL;
 	if (why)
 		return arena_printf(texts,
 				    "%s returned %s, first at %s; %s, so this may be "
 				    "as it should be",
 				    text_count(texts, site->count, "call"), name,
-				    text_since(texts, &a->model, site->first_ns), why);
+				    text_since(texts, model, site->first_ns), why);
 	return arena_printf(texts, "%s returned %s, first at %s, and the thread went on working",
 			    text_count(texts, site->count, "call"), name,
-			    text_since(texts, &a->model, site->first_ns));
+			    text_since(texts, model, site->first_ns));
 }
 
 const struct detector detector_ignored_error = {

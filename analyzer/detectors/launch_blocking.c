@@ -14,14 +14,14 @@ struct blocked {
 };
 
 /* Launches of a thread, and what they waited. */
-static void add(struct blocked *sum, const struct analysis *a, const struct thread_account *c)
+static void add(struct blocked *sum, const struct trace_set *set, const struct thread_account *c)
 {
 	size_t i;
 
 	for (i = 0; i < c->functions.n; i++) {
 		uint64_t ns = c->functions.all[i].bucket_ns[BUCKET_GPU_INTENDED];
 
-		if (a->set->functions.all[c->functions.fns[i]].contract != SPY_CONTRACT_LAUNCH)
+		if (set->functions.all[c->functions.fns[i]].contract != SPY_CONTRACT_LAUNCH)
 			continue;
 		sum->launches += c->functions.all[i].calls;
 		sum->ns += ns;
@@ -32,20 +32,20 @@ static void add(struct blocked *sum, const struct analysis *a, const struct thre
 	}
 }
 
-static struct blocked sum_up(const struct analysis *a)
+static struct blocked sum_up(const struct accounting *accounts)
 {
 	struct blocked sum = {0};
 	size_t i, j;
 
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
+	for (i = 0; i < accounts->model->n_processes; i++) {
+		const struct process *process = &accounts->model->processes[i];
 		uint64_t before = sum.launches;
 
-		for (j = 0;
-		     process->trace->cuda.launches_block && j < a->accounts.n_thread_accounts; j++)
-			if (a->accounts.thread_accounts[j] &&
-			    a->accounts.thread_accounts[j]->thread->process == process)
-				add(&sum, a, a->accounts.thread_accounts[j]);
+		for (j = 0; process->trace->cuda.launches_block && j < accounts->n_thread_accounts;
+		     j++)
+			if (accounts->thread_accounts[j] &&
+			    accounts->thread_accounts[j]->thread->process == process)
+				add(&sum, accounts->model->set, accounts->thread_accounts[j]);
 		if (sum.launches == before)
 			continue;
 		sum.processes++;
@@ -54,29 +54,28 @@ static struct blocked sum_up(const struct analysis *a)
 	return sum;
 }
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct accounting *accounts, struct found *found)
 {
-	struct blocked sum = sum_up(a);
+	struct blocked sum = sum_up(accounts);
 	struct finding *finding;
 
 	if (!sum.launches)
 		return;
-	finding = detector_add(&detector_launch_blocking, findings, n);
+	finding = detector_add(&detector_launch_blocking, found);
 	finding->origin.process = sum.last;
 	finding->origin.processes = (uint32_t)sum.processes;
-	finding->place.function = text_function(a->set, sum.fn);
+	finding->place.function = text_function(accounts->model->set, sum.fn);
 	finding->count = sum.launches;
 	finding->cost.own_ns = finding->cost.gain_high_ns = sum.ns;
 	finding->cost.gain_known = true;
 	finding->remarks.shown = true;
 	finding->remarks.perhaps_free = true; /* a wait for the GPU might come later in any case */
 	finding->what = arena_printf(
-		texts,
+		found->texts,
 		"CUDA_LAUNCH_BLOCKING is set: %llu launch%s waited for the kernel's end, %s in "
 		"all; without it launches return at once, and the program waits elsewhere",
 		(unsigned long long)sum.launches, sum.launches == 1 ? "" : "es",
-		text_time(texts, sum.ns));
+		text_time(found->texts, sum.ns));
 }
 
 const struct detector detector_launch_blocking = {
@@ -89,5 +88,5 @@ const struct detector detector_launch_blocking = {
 		 "that is known roughly, if there were any. Whether the variable was set only when "
 		 "CUDA had started.",
 	.fix = "Leave the variable out, because it is for debugging, and record again.",
-	.conclude = conclude,
+	.conclude_calls = conclude,
 };

@@ -46,7 +46,7 @@ struct bound {
 	struct thread_costs costs;
 };
 
-static struct bound look_at(const struct analysis *a, const struct thread_account *c,
+static struct bound look_at(const struct trace_set *set, const struct thread_account *c,
 			    const struct host_thread *h)
 {
 	struct bound b = {.work_ns = h->outside_ns + h->in_calls_ns, .thread = c->thread};
@@ -54,7 +54,7 @@ static struct bound look_at(const struct analysis *a, const struct thread_accoun
 
 	for (i = 0; i < c->functions.n; i++) {
 		const struct account *account = &c->functions.all[i];
-		uint8_t contract = a->set->functions.all[c->functions.fns[i]].contract;
+		uint8_t contract = set->functions.all[c->functions.fns[i]].contract;
 
 		if (is_launch(contract)) {
 			b.submits += account->calls;
@@ -79,19 +79,19 @@ static bool is_case(const struct bound *b)
 }
 
 /* Another finding says why, or the GPU's own times do. */
-static bool is_told(const struct analysis *a, const struct process *process,
-		    const struct finding *findings, size_t n)
+static bool is_told(const struct idle *idle, const struct process *process,
+		    const struct found *found)
 {
 	size_t i, j;
 
-	for (i = 0; i < n; i++)
-		if (findings[i].origin.process == process &&
-		    !strcmp(findings[i].detector->id, "sync-every-launch"))
+	for (i = 0; i < found->n; i++)
+		if (found->all[i].origin.process == process &&
+		    !strcmp(found->all[i].detector->id, "sync-every-launch"))
 			return true;
-	for (i = 0; i < a->idle.n_gpus; i++)
-		for (j = 0; j < a->idle.gpus[i].n_processes; j++)
-			if (a->idle.gpus[i].processes[j] == process &&
-			    idle_gpu_is_exact(&a->idle.gpus[i]))
+	for (i = 0; i < idle->n_gpus; i++)
+		for (j = 0; j < idle->gpus[i].n_processes; j++)
+			if (idle->gpus[i].processes[j] == process &&
+			    idle_gpu_is_exact(&idle->gpus[i]))
 				return true;
 	return false;
 }
@@ -111,10 +111,10 @@ static void add_thread(struct bound *process, const struct bound *b)
 	process->work_ns += b->work_ns;
 }
 
-static const char *inferred_text(const struct analysis *a, struct arena *texts,
+static const char *inferred_text(const struct accounting *accounts, struct arena *texts,
 				 const struct bound *b)
 {
-	const struct thread_account *c = thread_account_of(&a->accounts, b->thread);
+	const struct thread_account *c = thread_account_of(accounts, b->thread);
 	const char *others = "";
 
 	if (b->threads > 1)
@@ -131,10 +131,10 @@ static const char *inferred_text(const struct analysis *a, struct arena *texts,
 		text_count(texts, b->waits, "wait"));
 }
 
-static void tell_inferred(const struct analysis *a, struct arena *texts, const struct bound *b,
-			  struct finding **findings, size_t *n)
+static void tell_inferred(const struct accounting *accounts, const struct bound *b,
+			  struct found *found)
 {
-	struct finding *finding = detector_add(&detector_launch_bound, findings, n);
+	struct finding *finding = detector_add(&detector_launch_bound, found);
 
 	finding->origin.process = b->thread->process;
 	finding->origin.processes = 1;
@@ -142,33 +142,33 @@ static void tell_inferred(const struct analysis *a, struct arena *texts, const s
 	finding->cost.own_ns = finding->cost.gain_high_ns = b->submit_ns;
 	finding->cost.gain_known = true;
 	finding->cost.threads = b->costs;
-	finding->what = inferred_text(a, texts, b);
+	finding->what = inferred_text(accounts, found->texts, b);
 	finding->fix = detector_launch_bound.fix;
 }
 
-static void infer(const struct analysis *a, struct arena *texts, struct finding **findings,
-		  size_t *n)
+static void infer(const struct idle *idle, struct found *found)
 {
-	struct bound *processes = xcalloc(a->model.n_processes + 1, sizeof(*processes));
+	const struct model *model = idle->accounts->model;
+	struct bound *processes = xcalloc(model->n_processes + 1, sizeof(*processes));
 	size_t i;
 
-	for (i = 0; i < a->model.n_threads; i++) {
-		const struct thread *thread = a->model.threads[i];
-		const struct host_thread *h = host_thread_find(&a->idle.threads, thread);
-		const struct thread_account *c = thread_account_of(&a->accounts, thread);
+	for (i = 0; i < model->n_threads; i++) {
+		const struct thread *thread = model->threads[i];
+		const struct host_thread *h = host_thread_find(&idle->threads, thread);
+		const struct thread_account *c = thread_account_of(idle->accounts, thread);
 		struct bound b;
 
 		if (!h || !c)
 			continue;
-		b = look_at(a, c, h);
+		b = look_at(model->set, c, h);
 		if (is_case(&b))
 			add_thread(&processes[thread->process->trace->index], &b);
 	}
-	for (i = 0; i < a->model.n_processes; i++) {
+	for (i = 0; i < model->n_processes; i++) {
 		struct bound *b = &processes[i];
 
-		if (b->threads && !is_told(a, b->thread->process, *findings, *n))
-			tell_inferred(a, texts, b, findings, n);
+		if (b->threads && !is_told(idle, b->thread->process, found))
+			tell_inferred(idle->accounts, b, found);
 		else
 			thread_costs_release(&b->costs);
 	}
@@ -184,18 +184,17 @@ struct launched {
 	bool told;
 };
 
-static struct launched *find_launched(const struct analysis *a)
+static struct launched *find_launched(const struct idle *idle)
 {
-	struct launched *gpus = xcalloc(a->idle.n_gpus + 1, sizeof(*gpus));
+	struct launched *gpus = xcalloc(idle->n_gpus + 1, sizeof(*gpus));
 	const struct idle_sum *sum;
 
-	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		size_t gpu =
-			sum->key.cause == IDLE_LAUNCH ? gpu_of_sum(&a->idle, sum) : a->idle.n_gpus;
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+		size_t gpu = sum->key.cause == IDLE_LAUNCH ? gpu_of_sum(idle, sum) : idle->n_gpus;
 
-		if (gpu >= a->idle.n_gpus)
+		if (gpu >= idle->n_gpus)
 			continue;
-		gpus[gpu].ns += idle_price_left(&a->idle, sum);
+		gpus[gpu].ns += idle_price_left(idle, sum);
 		if (!gpus[gpu].most || sum->ns > gpus[gpu].most->ns)
 			gpus[gpu].most = sum;
 	}
@@ -203,25 +202,25 @@ static struct launched *find_launched(const struct analysis *a)
 }
 
 /* What was told of has its price. */
-static void take_prices(const struct analysis *a, const struct launched *gpus)
+static void take_prices(const struct idle *idle, const struct launched *gpus)
 {
 	struct idle_sum *sum;
 
-	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		size_t gpu =
-			sum->key.cause == IDLE_LAUNCH ? gpu_of_sum(&a->idle, sum) : a->idle.n_gpus;
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+		size_t gpu = sum->key.cause == IDLE_LAUNCH ? gpu_of_sum(idle, sum) : idle->n_gpus;
 
-		if (gpu < a->idle.n_gpus && gpus[gpu].told)
+		if (gpu < idle->n_gpus && gpus[gpu].told)
 			sum->priced_ns = sum->ns;
 	}
 }
 
-static void tell_exact(const struct analysis *a, struct arena *texts, size_t gpu, uint64_t ns,
-		       const struct idle_sum *most, struct finding **findings, size_t *n)
+static void tell_exact(const struct idle *idle, size_t gpu, uint64_t ns,
+		       const struct idle_sum *most, struct found *found)
 {
-	const struct idle_gpu *g = &a->idle.gpus[gpu];
-	const struct thread *thread = most->longest.thread ?: gpu_feeder(&a->idle, g);
-	struct finding *finding = detector_add(&detector_launch_bound, findings, n);
+	struct arena *texts = found->texts;
+	const struct idle_gpu *g = &idle->gpus[gpu];
+	const struct thread *thread = most->longest.thread ?: gpu_feeder(idle, g);
+	struct finding *finding = detector_add(&detector_launch_bound, found);
 
 	finding->origin.process = most->process;
 	finding->origin.processes = 1;
@@ -229,7 +228,7 @@ static void tell_exact(const struct analysis *a, struct arena *texts, size_t gpu
 	finding->count = g->exact.operations;
 	finding->cost.own_ns = finding->cost.gain_high_ns = finding->cost.idle_gpu_ns = ns;
 	finding->cost.gain_known = finding->cost.idle_gpu_known = true;
-	finding->place.function = text_function(a->set, most->longest.fn);
+	finding->place.function = text_function(idle->accounts->model->set, most->longest.fn);
 	finding_look_up(finding, texts, &most->longest);
 	if (thread)
 		thread_costs_add(&finding->cost.threads, thread, (double)ns, (double)ns);
@@ -243,33 +242,32 @@ static void tell_exact(const struct analysis *a, struct arena *texts, size_t gpu
 	finding->fix = detector_launch_bound.fix;
 }
 
-static void look_at_gpu(const struct analysis *a, struct arena *texts, size_t gpu,
-			struct launched *launched, struct finding **findings, size_t *n)
+static void look_at_gpu(const struct idle *idle, size_t gpu, struct launched *launched,
+			struct found *found)
 {
-	const struct idle_gpu *g = &a->idle.gpus[gpu];
+	const struct idle_gpu *g = &idle->gpus[gpu];
 	uint64_t ns = launched->ns;
 
 	if (!idle_gpu_is_exact(g) || !g->exact.operations ||
 	    g->exact.busy_ns / g->exact.operations >= SHORT_NS)
 		return;
 	if (ns >= LEAST_NS && ns >= idle_known_ns(g) / 100 * IDLE_LEAST_PERCENT &&
-	    ns >= gpu_work_ns(&a->expect, g) / 100 * WORK_LEAST_PERCENT) {
-		tell_exact(a, texts, gpu, ns, launched->most, findings, n);
+	    ns >= gpu_work_ns(idle->accounts->expect, g) / 100 * WORK_LEAST_PERCENT) {
+		tell_exact(idle, gpu, ns, launched->most, found);
 		launched->told = true;
 	}
 }
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct idle *idle, struct found *found)
 {
-	struct launched *gpus = find_launched(a);
+	struct launched *gpus = find_launched(idle);
 	size_t i;
 
-	for (i = 0; i < a->idle.n_gpus; i++)
-		look_at_gpu(a, texts, i, &gpus[i], findings, n);
-	take_prices(a, gpus);
+	for (i = 0; i < idle->n_gpus; i++)
+		look_at_gpu(idle, i, &gpus[i], found);
+	take_prices(idle, gpus);
 	free(gpus);
-	infer(a, texts, findings, n);
+	infer(idle, found);
 }
 
 const struct detector detector_launch_bound = {
@@ -287,5 +285,5 @@ const struct detector detector_launch_bound = {
 	.fix = "Fewer, larger pieces of work: CUDA graphs, fused kernels, larger batches. PyTorch: "
 	       "torch.compile(mode=\"reduce-overhead\"), torch.cuda.graph, foreach or fused "
 	       "optimizers. JAX: jit the whole step.",
-	.conclude = conclude,
+	.conclude_idle = conclude,
 };

@@ -70,16 +70,15 @@ static bool judge(const struct observed *o, struct verdict *v)
 	}
 }
 
-static bool comes_back(const struct analysis *a, const struct site *site)
+static bool comes_back(const struct accounting *accounts, const struct site *site)
 {
-	return site->rounds.count >= ROUNDS_LEAST &&
-	       site_tenths(&a->accounts, site) >= TENTHS_LEAST;
+	return site->rounds.count >= ROUNDS_LEAST && site_tenths(accounts, site) >= TENTHS_LEAST;
 }
 
-static const char *keep_modules(const struct analysis *a, const struct site *site,
+static const char *keep_modules(const struct accounting *accounts, const struct site *site,
 				struct finding *finding, struct arena *texts)
 {
-	if (!comes_back(a, site))
+	if (!comes_back(accounts, site))
 		return NULL;
 	finding->fix = "Load modules once, before the work, and keep them.";
 	return arena_printf(texts, "%s load or unload code while the program works, %s inside them",
@@ -95,12 +94,12 @@ static const char *name_uses(const struct finding *finding, bool one)
 	return one ? "use of code that had to be loaded" : "uses of code that had to be loaded";
 }
 
-static const char *keep_start(const struct analysis *a, const struct site *site,
+static const char *keep_start(const struct accounting *accounts, const struct site *site,
 			      struct finding *finding, struct arena *texts)
 {
 	uint64_t ns = site->cost.own_ns + (uint64_t)site->cost.others_ns;
 
-	if (ns < START_COST_LEAST_NS || site_stake(&a->accounts, site).share < START_SHARE)
+	if (ns < START_COST_LEAST_NS || site_stake(accounts, site).share < START_SHARE)
 		return NULL;
 	finding->remarks.once = true;
 	return arena_printf(texts, "%llu %s as the program starts, %s inside %s",
@@ -110,20 +109,20 @@ static const char *keep_start(const struct analysis *a, const struct site *site,
 
 /* Where the process loads modules about as often as it uses some for the first time: one such call. To load before the work,
  * or eagerly, changes nothing then. NULL: what is used was there. */
-static const struct site *loads_of_new_code(const struct analysis *a, const struct site *uses)
+static const struct site *loads_of_new_code(const struct findings *f, const struct site *uses)
 {
-	const struct site *site = comes_back(a, uses) ? a->findings.sites : NULL;
+	const struct site *site = comes_back(f->accounts, uses) ? f->sites : NULL;
 
 	for (; site; site = site->hh.next)
 		if (site->key.process == uses->key.process &&
 		    detectors_row(site->key.detector) == &detector_lazy_loading &&
-		    site->key.variant == MODULES && comes_back(a, site) &&
+		    site->key.variant == MODULES && comes_back(f->accounts, site) &&
 		    2 * site->rounds.count >= uses->rounds.count)
 			return site;
 	return NULL;
 }
 
-static const char *keep_new_code(const struct analysis *a, const struct site *loads,
+static const char *keep_new_code(const struct trace_set *set, const struct site *loads,
 				 struct finding *finding, struct arena *texts)
 {
 	finding->fix = "Let the program meet few sizes, and each of them before the work: pad to "
@@ -131,28 +130,29 @@ static const char *keep_new_code(const struct analysis *a, const struct site *lo
 		       "and options as they come (cuDNN, NVRTC, Triton, torch.compile); "
 		       "CUDA_MODULE_LOADING=EAGER moves the time, and does not save it.";
 	return arena_printf(texts, "; it is new code each time: %s loads some with work between",
-			    text_function(a->set, loads->key.fn));
+			    text_function(set, loads->key.fn));
 }
 
-static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
+	const struct model *model = f->accounts->model;
 	const struct site *loads;
 
 	if (finding->variant == MODULES)
-		return keep_modules(a, site, finding, texts);
+		return keep_modules(f->accounts, site, finding, texts);
 	if (finding->variant == START_LAUNCH || finding->variant == START_USE)
-		return keep_start(a, site, finding, texts);
+		return keep_start(f->accounts, site, finding, texts);
 	if (site->cost.own_ns + (uint64_t)site->cost.others_ns < COST_LEAST_NS)
 		return NULL;
 	finding->remarks.perhaps_free = site->tally < site->cost.own_ns / 2;
-	loads = loads_of_new_code(a, site);
+	loads = loads_of_new_code(f, site);
 	return arena_printf(texts,
 			    "%llu %s in the midst of the work, %s inside %s, the first at %s%s",
 			    (unsigned long long)site->count, name_uses(finding, site->count == 1),
 			    text_time(texts, site->total_ns), site->count == 1 ? "it" : "them",
-			    text_since(texts, &a->model, site->first_ns),
-			    loads ? keep_new_code(a, loads, finding, texts) : "");
+			    text_since(texts, model, site->first_ns),
+			    loads ? keep_new_code(model->set, loads, finding, texts) : "");
 }
 
 const struct detector detector_lazy_loading = {

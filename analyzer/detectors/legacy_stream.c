@@ -9,24 +9,24 @@
 #define TURNS_LEAST 10
 #define SPREAD_LEAST 0.4
 
-static bool is_case(const struct analysis *a, size_t process, const struct legacy_use *use)
+static bool is_case(const struct accounting *accounts, size_t process, const struct legacy_use *use)
 {
-	uint64_t all = a->accounts.work.submissions[process];
+	uint64_t all = accounts->work.submissions[process];
 	struct span span;
 
 	if (use->turns < TURNS_LEAST)
 		return false;
 	if ((double)(use->last_turn - use->first_turn) >= SPREAD_LEAST * (double)all)
 		return true;
-	span = work_span(&a->accounts, process, NULL);
+	span = work_span(accounts, process, NULL);
 	return (double)(use->last_ns - use->first_ns) >=
 	       SPREAD_LEAST * (double)(span.end_ns - span.begin_ns);
 }
 
-static void tell(const struct analysis *a, struct arena *texts, const struct legacy_use *use,
+static void tell(const struct trace_set *set, struct arena *texts, const struct legacy_use *use,
 		 uint32_t device, struct finding *finding)
 {
-	finding->place.function = text_function(a->set, use->most.fn);
+	finding->place.function = text_function(set, use->most.fn);
 	finding->lookup.address = use->most.return_address;
 	finding->lookup.address_ns = use->most.ns;
 	finding->lookup.stacks = use->stacks;
@@ -43,10 +43,9 @@ static void tell(const struct analysis *a, struct arena *texts, const struct leg
 			     (unsigned long long)use->streams, use->streams == 1 ? "" : "s");
 }
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct accounting *accounts, struct found *found)
 {
-	const struct gpu_work *work = &a->accounts.work;
+	const struct gpu_work *work = &accounts->work;
 	size_t process;
 	uint32_t device;
 
@@ -56,11 +55,11 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 				&work->legacy[work_index(work, process, device)];
 			struct finding *finding;
 
-			if (!is_case(a, process, use))
+			if (!is_case(accounts, process, use))
 				continue;
-			finding = detector_add(&detector_legacy_stream, findings, n);
-			finding->origin.process = &a->model.processes[process];
-			tell(a, texts, use, device, finding);
+			finding = detector_add(&detector_legacy_stream, found);
+			finding->origin.process = &accounts->model->processes[process];
+			tell(accounts->model->set, found->texts, use, device, finding);
 		}
 	}
 }
@@ -82,5 +81,5 @@ const struct detector detector_legacy_stream = {
 	       "cudaStreamCreateWithFlags(cudaStreamNonBlocking), or compile with "
 	       "--default-stream per-thread; where an order is needed, say so with "
 	       "cudaStreamWaitEvent.",
-	.conclude = conclude,
+	.conclude_calls = conclude,
 };

@@ -25,14 +25,14 @@ static bool starves(const struct lock *lock)
 	return lock->loss.waiter && lock->passed_waits && lock->loss.lost > TURNS * threads;
 }
 
-static const char *taker(struct arena *texts, const struct analysis *a,
+static const char *taker(struct arena *texts, const struct trace_set *set,
 			 const struct lock_loss *loss)
 {
 	if (!loss->by)
 		return "";
 	return arena_printf(texts, ", %llu times by %s%s", (unsigned long long)loss->by_acquired,
 			    text_thread(texts, loss->by, SPY_DEVICE_NONE),
-			    text_in_function(texts, a->set, loss->by_fn));
+			    text_in_function(texts, set, loss->by_fn));
 }
 
 static const char *without_cpu(struct arena *texts, const struct lock_loss *loss)
@@ -44,28 +44,28 @@ static const char *without_cpu(struct arena *texts, const struct lock_loss *loss
 }
 
 /* The calls that take it most often need not be those that have it longest. */
-static const char *longest(struct arena *texts, const struct analysis *a,
+static const char *longest(struct arena *texts, const struct trace_set *set,
 			   const struct lock_loss *loss)
 {
 	if (loss->had_fn == NO_FUNCTION || loss->had_fn == loss->by_fn)
 		return "";
 	return arena_printf(texts, "; they had it longest in %s, for %s",
-			    text_function(a->set, loss->had_fn), text_time(texts, loss->had_ns));
+			    text_function(set, loss->had_fn), text_time(texts, loss->had_ns));
 }
 
-static void tell(const struct analysis *a, struct arena *texts, const struct lock *lock,
-		 struct finding **findings, size_t *n)
+static void tell(const struct trace_set *set, const struct lock *lock, struct found *found)
 {
-	struct finding *finding = detector_add(&detector_lock_starvation, findings, n);
+	struct arena *texts = found->texts;
+	struct finding *finding = detector_add(&detector_lock_starvation, found);
 	const struct lock_loss *loss = &lock->loss;
 	uint32_t fn = loss->had_fn != NO_FUNCTION ? loss->had_fn : loss->by_fn;
-	const char *more = "", *cure = holder_cure(texts, a, fn, false);
+	const char *more = "", *cure = holder_cure(texts, set, fn, false);
 
 	if (lock->passed_waits > 1)
 		more = arena_printf(texts, "; %llu such waits in all",
 				    (unsigned long long)lock->passed_waits);
 	finding->origin.process = lock->process;
-	finding->place.function = text_function(a->set, fn);
+	finding->place.function = text_function(set, fn);
 	finding->count = lock->passed_waits;
 	finding->cost.own_ns = lock->passed_ns;
 	thread_costs_add(&finding->cost.threads, loss->waiter, (double)loss->ns, 0);
@@ -74,8 +74,8 @@ static void tell(const struct analysis *a, struct arena *texts, const struct loc
 	finding->what = arena_printf(
 		texts, "%s waited %s for a lock that others took %llu times meanwhile%s%s%s%s",
 		text_thread(texts, loss->waiter, SPY_DEVICE_NONE), text_time(texts, loss->ns),
-		(unsigned long long)loss->acquired, taker(texts, a, loss), longest(texts, a, loss),
-		without_cpu(texts, loss), more);
+		(unsigned long long)loss->acquired, taker(texts, set, loss),
+		longest(texts, set, loss), without_cpu(texts, loss), more);
 	finding->fix = cure;
 	if (cure)
 		finding->otherwise =
@@ -83,14 +83,13 @@ static void tell(const struct analysis *a, struct arena *texts, const struct loc
 			"locks of its own.";
 }
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct accounting *accounts, struct found *found)
 {
 	size_t i;
 
-	for (i = 0; i < a->accounts.locks.count; i++)
-		if (starves(a->accounts.locks.all[i]))
-			tell(a, texts, a->accounts.locks.all[i], findings, n);
+	for (i = 0; i < accounts->locks.count; i++)
+		if (starves(accounts->locks.all[i]))
+			tell(accounts->model->set, accounts->locks.all[i], found);
 }
 
 const struct detector detector_lock_starvation = {
@@ -107,5 +106,5 @@ const struct detector detector_lock_starvation = {
 		 "nor does the same share of the times that others took the lock.",
 	.fix = "Let the threads that take it call less often, or give the one that waits a process "
 	       "of its own.",
-	.conclude = conclude,
+	.conclude_calls = conclude,
 };

@@ -29,13 +29,13 @@ static double share_of(const struct process *process)
 }
 
 /* What the thread waited for the GPU that waited longest. */
-static uint64_t longest_wait_ns(const struct analysis *a, const struct process *process)
+static uint64_t longest_wait_ns(const struct accounting *accounts, const struct process *process)
 {
 	uint64_t ns = 0, longest_ns = 0;
 	size_t i, j;
 
-	for (i = 0; i < a->accounts.n_thread_accounts; i++) {
-		const struct thread_account *c = a->accounts.thread_accounts[i];
+	for (i = 0; i < accounts->n_thread_accounts; i++) {
+		const struct thread_account *c = accounts->thread_accounts[i];
 
 		if (!c || c->thread->process != process)
 			continue;
@@ -46,27 +46,27 @@ static uint64_t longest_wait_ns(const struct analysis *a, const struct process *
 	return longest_ns;
 }
 
-static bool is_limited(const struct analysis *a, const struct process *process)
+static bool is_limited(const struct accounting *accounts, const struct process *process)
 {
 	return is_client(process) && share_of(process) < 100 &&
 	       process->first_ns < process->last_ns &&
-	       (double)longest_wait_ns(a, process) >=
+	       (double)longest_wait_ns(accounts, process) >=
 		       MOSTLY * (double)(process->last_ns - process->first_ns);
 }
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct accounting *accounts, struct found *found)
 {
+	struct arena *texts = found->texts;
 	const struct process *last = NULL;
 	struct finding *finding;
 	const char *names = "";
 	uint32_t limited = 0;
 	size_t i;
 
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
+	for (i = 0; i < accounts->model->n_processes; i++) {
+		const struct process *process = &accounts->model->processes[i];
 
-		if (!is_limited(a, process))
+		if (!is_limited(accounts, process))
 			continue;
 		names = arena_printf(texts, "%s%s%s (%s %%)", names, *names ? ", " : "",
 				     text_process(texts, process->trace), process->mps.percentage);
@@ -75,7 +75,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	}
 	if (!last)
 		return;
-	finding = detector_add(&detector_mps_share, findings, n);
+	finding = detector_add(&detector_mps_share, found);
 	finding->origin.process = last;
 	finding->origin.processes = limited;
 	finding->count = limited;
@@ -97,5 +97,5 @@ const struct detector detector_mps_share = {
 		 "daemon's own default sets. The limit may be intended.",
 	.fix = "If the others leave some of the GPU idle, raise CUDA_MPS_ACTIVE_THREAD_PERCENTAGE: "
 	       "shares of several processes may add up to more than 100.",
-	.conclude = conclude,
+	.conclude_calls = conclude,
 };

@@ -7,15 +7,14 @@
 #include "text/text.h"
 
 /* What of it the accounting charged to calls; a process still in cuInit has no call to charge. */
-static uint64_t waited_ns(const struct analysis *a, const struct process *process)
+static uint64_t waited_ns(const struct accounting *accounts, const struct process *process)
 {
-	uint64_t booked_ns = account_sum(&a->accounts, process).bucket_ns[BUCKET_MPS];
+	uint64_t booked_ns = account_sum(accounts, process).bucket_ns[BUCKET_MPS];
 
-	return booked_ns ? booked_ns : sharing_turn_ns(&a->stats, process);
+	return booked_ns ? booked_ns : sharing_turn_ns(accounts->stats, process);
 }
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct accounting *accounts, struct found *found)
 {
 	const struct process *longest = NULL;
 	struct finding *finding;
@@ -23,21 +22,21 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	uint32_t waiters = 0;
 	size_t i;
 
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
+	for (i = 0; i < accounts->model->n_processes; i++) {
+		const struct process *process = &accounts->model->processes[i];
 
-		if (!sharing_turn_ns(&a->stats, process))
+		if (!sharing_turn_ns(accounts->stats, process))
 			continue;
-		ns += waited_ns(a, process);
+		ns += waited_ns(accounts, process);
 		waiters++;
-		if (longest && waited_ns(a, process) <= longest_ns)
+		if (longest && waited_ns(accounts, process) <= longest_ns)
 			continue;
 		longest = process;
-		longest_ns = waited_ns(a, process);
+		longest_ns = waited_ns(accounts, process);
 	}
 	if (!longest)
 		return;
-	finding = detector_add(&detector_mps_users, findings, n);
+	finding = detector_add(&detector_mps_users, found);
 	finding->origin.process = longest;
 	finding->origin.processes = waiters;
 	finding->count = waiters;
@@ -45,10 +44,10 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	finding->cost.gain_known = true;
 	finding->place.function = "cuInit";
 	finding->what =
-		arena_printf(texts,
+		arena_printf(found->texts,
 			     "%u process%s waited for %s in all, when CUDA started up, until "
 			     "the MPS server had finished another user's processes",
-			     waiters, waiters == 1 ? "" : "es", text_time(texts, ns));
+			     waiters, waiters == 1 ? "" : "es", text_time(found->texts, ns));
 }
 
 const struct detector detector_mps_users = {
@@ -62,5 +61,5 @@ const struct detector detector_mps_users = {
 		 "second that cuInit takes in any case.",
 	.fix = "Run the processes as one user, or give each user a daemon with a "
 	       "CUDA_MPS_PIPE_DIRECTORY and GPUs of its own.",
-	.conclude = conclude,
+	.conclude_calls = conclude,
 };

@@ -35,12 +35,13 @@ static uint64_t lacked_ns(const struct thread_account *c)
 	return ns;
 }
 
-static void add_callers(struct lack *lack, const struct analysis *a, const struct process *process)
+static void add_callers(struct lack *lack, const struct accounting *accounts,
+			const struct process *process)
 {
 	const struct thread *thread;
 
 	for (thread = process->threads; thread; thread = thread->next) {
-		const struct thread_account *c = thread_account_of(&a->accounts, thread);
+		const struct thread_account *c = thread_account_of(accounts, thread);
 		uint64_t ns = c ? lacked_ns(c) : 0;
 
 		if (!c)
@@ -53,15 +54,15 @@ static void add_callers(struct lack *lack, const struct analysis *a, const struc
 	}
 }
 
-static void add(struct lack *lack, const struct analysis *a, const struct process *process)
+static void add(struct lack *lack, const struct accounting *accounts, const struct process *process)
 {
-	uint64_t ns = account_sum(&a->accounts, process).bucket_ns[BUCKET_NOT_RUNNING], threads;
-	uint64_t run_ns = callstats_process_ns(&a->stats, process, &threads);
+	uint64_t ns = account_sum(accounts, process).bucket_ns[BUCKET_NOT_RUNNING], threads;
+	uint64_t run_ns = callstats_process_ns(accounts->stats, process, &threads);
 
 	if (ns < LACK_LEAST_NS || ns < run_ns / LACK_LEAST_PART)
 		return;
 	lack->lacked_ns += ns;
-	add_callers(lack, a, process);
+	add_callers(lack, accounts, process);
 	lack->threads += threads;
 	lack->processes++;
 	if (lack->worst && ns <= lack->worst_ns)
@@ -75,9 +76,9 @@ static const struct host *host_of(const struct lack *lack)
 	return lack->worst->trace->host;
 }
 
-static enum cause_of_lack find_cause(const struct analysis *a, const struct lack *lack)
+static enum cause_of_lack find_cause(const struct accounting *accounts, const struct lack *lack)
 {
-	if (cpu_pressure_fits(&a->accounts.cpu_pressure[host_of(lack)->index], 1))
+	if (cpu_pressure_fits(&accounts->cpu_pressure[host_of(lack)->index], 1))
 		return OTHER_PROGRAMS;
 	return lack->threads > 1 && lack->busy_wait_ns >= lack->lacked_ns / SPUN_LEAST_PART
 		       ? SPINNING
@@ -85,10 +86,11 @@ static enum cause_of_lack find_cause(const struct analysis *a, const struct lack
 }
 
 /* "; the program had 32 % of their time meanwhile"; nothing where that is unknown. */
-static const char *own_use(struct arena *texts, const struct analysis *a, const struct lack *lack)
+static const char *own_use(struct arena *texts, const struct accounting *accounts,
+			   const struct lack *lack)
 {
 	unsigned int percent =
-		cpu_pressure_own_percent(&a->accounts.cpu_pressure[host_of(lack)->index]);
+		cpu_pressure_own_percent(&accounts->cpu_pressure[host_of(lack)->index]);
 
 	return percent ? arena_printf(texts,
 				      ", of whose time the program itself had %u %% meanwhile",
@@ -117,11 +119,11 @@ static const char *why(struct arena *texts, const struct lack *lack, enum cause_
 	}
 }
 
-static const char *what(struct arena *texts, const struct analysis *a, const struct lack *lack,
-			enum cause_of_lack cause)
+static const char *what(struct arena *texts, const struct accounting *accounts,
+			const struct lack *lack, enum cause_of_lack cause)
 {
 	uint64_t n = host_of(lack)->cpus;
-	const char *cpus = "", *host = "", *use = own_use(texts, a, lack);
+	const char *cpus = "", *host = "", *use = own_use(texts, accounts, lack);
 
 	if (n)
 		cpus = arena_printf(texts, "; they may use %s%s", text_count(texts, n, "CPU"), use);
@@ -154,11 +156,10 @@ static const char *cure(enum cause_of_lack cause)
 }
 
 /* Hosts share no CPUs: each has a finding of its own. */
-static void tell(const struct analysis *a, struct arena *texts, const struct lack *lack,
-		 struct finding **findings, size_t *n)
+static void tell(const struct accounting *accounts, const struct lack *lack, struct found *found)
 {
-	struct finding *finding = detector_add(&detector_oversubscribed_host, findings, n);
-	enum cause_of_lack cause = find_cause(a, lack);
+	struct finding *finding = detector_add(&detector_oversubscribed_host, found);
+	enum cause_of_lack cause = find_cause(accounts, lack);
 
 	finding->origin.process = lack->worst;
 	finding->origin.host = host_of(lack);
@@ -169,24 +170,23 @@ static void tell(const struct analysis *a, struct arena *texts, const struct lac
 	finding->cost.gain_known = true;
 	finding->cost.threads = lack->costs;
 	finding->remarks.not_ours = cause == OTHER_PROGRAMS;
-	finding->what = what(texts, a, lack, cause);
+	finding->what = what(found->texts, accounts, lack, cause);
 	finding->fix = cure(cause);
 }
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct accounting *accounts, struct found *found)
 {
-	struct lack *lacks = xcalloc(a->set->n_hosts, sizeof(*lacks));
+	struct lack *lacks = xcalloc(accounts->model->set->n_hosts, sizeof(*lacks));
 	size_t i;
 
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
+	for (i = 0; i < accounts->model->n_processes; i++) {
+		const struct process *process = &accounts->model->processes[i];
 
-		add(&lacks[process->trace->host->index], a, process);
+		add(&lacks[process->trace->host->index], accounts, process);
 	}
-	for (i = 0; i < a->set->n_hosts; i++)
+	for (i = 0; i < accounts->model->set->n_hosts; i++)
 		if (lacks[i].worst)
-			tell(a, texts, &lacks[i], findings, n);
+			tell(accounts, &lacks[i], found);
 	free(lacks);
 }
 
@@ -208,5 +208,5 @@ const struct detector detector_oversubscribed_host = {
 		"different CPUs count as if they shared them.",
 	.fix = "Fewer threads, or more CPUs for the process (taskset, the container's limit, the "
 	       "batch system's).",
-	.conclude = conclude,
+	.conclude_calls = conclude,
 };

@@ -134,13 +134,13 @@ static const char fix_of_staged[] =
 	"Pin the buffer (cudaMallocHost, cudaHostRegister), once, if it is used again: then the "
 	"GPU copies, and the call returns at once. For one copy alone it does not pay.";
 
-static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
 	unsigned int direction = finding->variant >> 8;
 	char bytes[32];
 
-	(void)a;
+	(void)f;
 	format_bytes(bytes, sizeof(bytes), site->bytes);
 	if (direction == SPY_DIR_D2H && site->bytes <= DETECTOR_FEW_BYTES * site->count)
 		finding->fix = "Keep these few bytes on the GPU and fetch them less often, "

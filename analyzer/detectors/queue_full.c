@@ -13,12 +13,12 @@ static bool judge(const struct observed *o, struct verdict *v)
 	return v->cost_ns;
 }
 
-static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
 	const char *places = "";
 
-	(void)a;
+	(void)f;
 	finding->remarks.perhaps_free = true;
 	if (finding->origin.places > 1)
 		places = arena_printf(texts, " at %llu places, here most,",

@@ -36,10 +36,10 @@ static bool judge(const struct observed *o, struct verdict *v)
 	return v->cost_ns;
 }
 
-static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
-	if (site->rounds.count < ROUNDS_LEAST || site_spread(&a->accounts, site) < TENTHS_LEAST)
+	if (site->rounds.count < ROUNDS_LEAST || site_spread(f->accounts, site) < TENTHS_LEAST)
 		return NULL;
 	finding->remarks.perhaps_free = true;
 	return arena_printf(texts,

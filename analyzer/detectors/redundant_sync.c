@@ -41,9 +41,9 @@ static const struct scope {
   of_device = {"the device has been given no work since it was waited for last",
 	       "Leave the call out, or synchronise the device that works."};
 
-static const struct scope *scope_of(const struct analysis *a, const struct site *site)
+static const struct scope *scope_of(const struct trace_set *set, const struct site *site)
 {
-	switch (a->set->functions.all[site->key.fn].contract) {
+	switch (set->functions.all[site->key.fn].contract) {
 	case SPY_CONTRACT_STREAM:
 		return &of_stream;
 	case SPY_CONTRACT_EVENT:
@@ -53,14 +53,14 @@ static const struct scope *scope_of(const struct analysis *a, const struct site 
 	}
 }
 
-static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
 	const struct scope *scope;
 
 	if (site->count < CALLS_LEAST)
 		return NULL;
-	scope = scope_of(a, site);
+	scope = scope_of(f->accounts->model->set, site);
 	finding->fix = scope->fix;
 	return arena_printf(texts, "%s had nothing to wait for: %s",
 			    text_count(texts, site->count, "call"), scope->nothing);

@@ -6,7 +6,7 @@
 #include "table.h"
 #include "text/text.h"
 
-static const char *what(struct arena *texts, const struct analysis *a, const struct stall *stall)
+static const char *what(struct arena *texts, const struct trace_set *set, const struct stall *stall)
 {
 	return arena_printf(
 		texts,
@@ -16,23 +16,22 @@ static const char *what(struct arena *texts, const struct analysis *a, const str
 		text_time(texts, (uint64_t)stall->waited_ns),
 		text_count(texts, stall->calls, "call"),
 		stall->measured ? "" : " (inferred from calls that overlap in time)",
-		stall_mostly(texts, a, stall));
+		stall_mostly(texts, set, stall));
 }
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct accounting *accounts, struct found *found)
 {
-	struct stall stall = stall_sum(a, false, *findings, *n);
+	struct stall stall = stall_sum(accounts, false, found);
 	struct finding *finding;
 
 	if (!stall_matters(&stall))
 		return;
-	finding = detector_add(&detector_same_device_stall, findings, n);
-	stall_fill(texts, a, &stall,
+	finding = detector_add(&detector_same_device_stall, found);
+	stall_fill(found->texts, accounts->model, &stall,
 		   "processes instead of threads, which have locks of their own but take turns on "
 		   "the GPU unless they share it through MPS",
 		   finding);
-	finding->what = what(texts, a, &stall);
+	finding->what = what(found->texts, accounts->model->set, &stall);
 }
 
 const struct detector detector_same_device_stall = {
@@ -53,5 +52,5 @@ const struct detector detector_same_device_stall = {
 		 "that overlap in time.",
 	.fix = "Avoid the call that holds the lock, or let it find its work done.",
 	.stalls = STALLS_WITHIN,
-	.conclude = conclude,
+	.conclude_calls = conclude,
 };

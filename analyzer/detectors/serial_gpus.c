@@ -51,11 +51,11 @@ static bool judge(const struct observed *o, struct verdict *v)
 	return true;
 }
 
-static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
 	(void)finding;
-	if (site->rounds.count < ROUNDS_LEAST || site_spread(&a->accounts, site) < TENTHS_LEAST)
+	if (site->rounds.count < ROUNDS_LEAST || site_spread(f->accounts, site) < TENTHS_LEAST)
 		return NULL;
 	return arena_printf(
 		texts,
@@ -97,11 +97,11 @@ static uint64_t part_of(uint64_t percent, uint64_t ns)
 }
 
 /* From its first work in its process's working phase to the last. */
-static struct span span_of(const struct analysis *a, const struct idle_gpu *gpu)
+static struct span span_of(const struct accounting *accounts, const struct idle_gpu *gpu)
 {
-	const struct device_use *use = &a->stats.uses[callstats_index(
-		&a->stats, gpu->processes[0]->trace->index, gpu->device)];
-	struct span span = gpu_work_span(&a->expect, gpu);
+	const struct device_use *use = &accounts->stats->uses[callstats_index(
+		accounts->stats, gpu->processes[0]->trace->index, gpu->device)];
+	struct span span = gpu_work_span(accounts->expect, gpu);
 
 	span.begin_ns = max_u64(span.begin_ns, use->first_ns);
 	span.end_ns = min_u64(span.end_ns, use->last_ns);
@@ -121,60 +121,60 @@ static uint64_t busy_ns(const struct idle_gpu *gpu, uint64_t span_ns)
 
 /* Does the GPU work again and again, for a good part of the time and with nothing of others? Only
  * intervals that waits prove are compared with those of other GPUs. */
-static bool may_take_turns(const struct analysis *a, const struct idle_gpu *gpu)
+static bool may_take_turns(const struct accounting *accounts, const struct idle_gpu *gpu)
 {
-	struct span span = span_of(a, gpu);
+	struct span span = span_of(accounts, gpu);
 
 	return gpu->certain && !idle_gpu_is_exact(gpu) && gpu->n_processes == 1 &&
-	       !a->accounts.work.views[gpu->processes[0]->trace->index].managed &&
+	       !accounts->work.views[gpu->processes[0]->trace->index].managed &&
 	       gpu->turns >= TURNS_LEAST && gpu->turns_across <= gpu->turns / ACROSS_MOST_PART &&
 	       busy_ns(gpu, length(&span)) >= part_of(WORK_LEAST_PERCENT, length(&span));
 }
 
 /* So long both may have worked. Time before and behind one's work counts as work. */
-static uint64_t together_ns(const struct analysis *a, size_t x, size_t y, uint64_t span_ns)
+static uint64_t together_ns(const struct idle *idle, size_t x, size_t y, uint64_t span_ns)
 {
-	const struct idle_gpu *gpu = &a->idle.gpus[x], *other = &a->idle.gpus[y];
+	const struct idle_gpu *gpu = &idle->gpus[x], *other = &idle->gpus[y];
 	uint64_t idle_ns = idle_known_ns(gpu) + idle_known_ns(other);
 
 	idle_ns -= min_u64(gpu->together_ns[y], idle_ns);
 	return span_ns - min_u64(idle_ns, span_ns);
 }
 
-static bool is_serial(const struct analysis *a, const struct turns *t, size_t gpu)
+static bool is_serial(const struct idle *idle, const struct turns *t, size_t gpu)
 {
-	const struct idle_gpu *other = &a->idle.gpus[gpu];
-	struct span its = span_of(a, other);
+	const struct idle_gpu *other = &idle->gpus[gpu];
+	struct span its = span_of(idle->accounts, other);
 	size_t i;
 
 	for (i = 0; i < t->n; i++) {
-		const struct idle_gpu *one = &a->idle.gpus[t->gpus[i]];
-		struct span span = span_of(a, one);
+		const struct idle_gpu *one = &idle->gpus[t->gpus[i]];
+		struct span span = span_of(idle->accounts, one);
 		uint64_t span_ns, least_ns;
 
 		span = span_of_both(&span, &its);
 		span_ns = length(&span);
 		least_ns = min_u64(busy_ns(one, span_ns), busy_ns(other, span_ns));
-		if (!gpu_feeder(&a->idle, one) || !gpu_feeder(&a->idle, other) ||
-		    gpu_feeder(&a->idle, one) == gpu_feeder(&a->idle, other) ||
-		    together_ns(a, t->gpus[i], gpu, span_ns) >
+		if (!gpu_feeder(idle, one) || !gpu_feeder(idle, other) ||
+		    gpu_feeder(idle, one) == gpu_feeder(idle, other) ||
+		    together_ns(idle, t->gpus[i], gpu, span_ns) >
 			    part_of(OVERLAP_MOST_PERCENT, least_ns))
 			return false;
 	}
 	return true;
 }
 
-static void add_gpu(const struct analysis *a, struct turns *t, size_t gpu)
+static void add_gpu(const struct idle *idle, struct turns *t, size_t gpu)
 {
-	const struct idle_gpu *g = &a->idle.gpus[gpu];
-	struct span its = span_of(a, g), both;
+	const struct idle_gpu *g = &idle->gpus[gpu];
+	struct span its = span_of(idle->accounts, g), both;
 	uint64_t ns = busy_ns(g, length(&its));
 	size_t i;
 
 	for (i = 0; i < t->n; i++) {
-		both = span_of(a, &a->idle.gpus[t->gpus[i]]);
+		both = span_of(idle->accounts, &idle->gpus[t->gpus[i]]);
 		both = span_of_both(&both, &its);
-		t->together_ns += together_ns(a, t->gpus[i], gpu, length(&both));
+		t->together_ns += together_ns(idle, t->gpus[i], gpu, length(&both));
 	}
 	t->span = span_of_both(&t->span, &its);
 	t->gpus[t->n++] = gpu;
@@ -193,27 +193,27 @@ static bool is_there(const struct idle_gpu *gpu, const struct host *host,
 }
 
 /* Of GPU `first` and those behind it: each one that works in turn with all before it. */
-static struct turns turns_from(const struct analysis *a, const struct host *host,
+static struct turns turns_from(const struct idle *idle, const struct host *host,
 			       const struct process *process, size_t first)
 {
 	struct turns t = {.span = {UINT64_MAX, 0}};
 	size_t i;
 
-	for (i = first; i < a->idle.n_gpus && i < IDLE_PAIRED; i++)
-		if (is_there(&a->idle.gpus[i], host, process) &&
-		    may_take_turns(a, &a->idle.gpus[i]) && is_serial(a, &t, i))
-			add_gpu(a, &t, i);
+	for (i = first; i < idle->n_gpus && i < IDLE_PAIRED; i++)
+		if (is_there(&idle->gpus[i], host, process) &&
+		    may_take_turns(idle->accounts, &idle->gpus[i]) && is_serial(idle, &t, i))
+			add_gpu(idle, &t, i);
 	return t;
 }
 
-static bool find_turns(const struct analysis *a, const struct host *host,
+static bool find_turns(const struct idle *idle, const struct host *host,
 		       const struct process *process, struct turns *found)
 {
 	size_t i;
 
 	*found = (struct turns){0};
-	for (i = 0; i < a->idle.n_gpus && i < IDLE_PAIRED; i++) {
-		struct turns t = turns_from(a, host, process, i);
+	for (i = 0; i < idle->n_gpus && i < IDLE_PAIRED; i++) {
+		struct turns t = turns_from(idle, host, process, i);
 
 		if (t.busy_ns - t.most_ns > found->busy_ns - found->most_ns)
 			*found = t;
@@ -234,17 +234,17 @@ static bool has(const struct turns *t, size_t gpu)
 }
 
 /* Those that waited meanwhile, each for its part; and that is idle time of their GPUs. */
-static void add_costs(const struct analysis *a, const struct turns *t, struct finding *finding)
+static void add_costs(const struct idle *idle, const struct turns *t, struct finding *finding)
 {
 	uint64_t cost_ns = t->busy_ns - t->most_ns, sum_ns = 0;
 	struct idle_sum *sum;
 
-	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next)
-		if (has(t, gpu_of_sum(&a->idle, sum)) && WAITS >> sum->key.cause & 1)
-			sum_ns += idle_price_left(&a->idle, sum);
-	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = has(t, gpu_of_sum(&a->idle, sum)) && WAITS >> sum->key.cause & 1
-				      ? idle_price_left(&a->idle, sum)
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
+		if (has(t, gpu_of_sum(idle, sum)) && WAITS >> sum->key.cause & 1)
+			sum_ns += idle_price_left(idle, sum);
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+		uint64_t ns = has(t, gpu_of_sum(idle, sum)) && WAITS >> sum->key.cause & 1
+				      ? idle_price_left(idle, sum)
 				      : 0;
 		double part = ns ? (double)cost_ns * (double)ns / (double)sum_ns : 0;
 
@@ -260,7 +260,7 @@ static void add_costs(const struct analysis *a, const struct turns *t, struct fi
 	finding->cost.gain_known = true;
 }
 
-static const char *gpus_text(const struct analysis *a, struct arena *texts, const struct turns *t)
+static const char *gpus_text(const struct idle *idle, struct arena *texts, const struct turns *t)
 {
 	const char *text = "";
 	size_t i;
@@ -270,42 +270,43 @@ static const char *gpus_text(const struct analysis *a, struct arena *texts, cons
 				    !i              ? "GPUs "
 				    : i + 1 == t->n ? " and "
 						    : ", ",
-				    a->idle.gpus[t->gpus[i]].device);
+				    idle->gpus[t->gpus[i]].device);
 	return text;
 }
 
-static uint32_t count_processes(const struct analysis *a, const struct turns *t)
+static uint32_t count_processes(const struct idle *idle, const struct turns *t)
 {
 	uint32_t n = 0;
 	size_t i, j;
 
 	for (i = 0; i < t->n; i++) {
-		const struct process *process = a->idle.gpus[t->gpus[i]].processes[0];
+		const struct process *process = idle->gpus[t->gpus[i]].processes[0];
 
-		for (j = 0; j < i && a->idle.gpus[t->gpus[j]].processes[0] != process; j++)
+		for (j = 0; j < i && idle->gpus[t->gpus[j]].processes[0] != process; j++)
 			;
 		n += j == i;
 	}
 	return n;
 }
 
-static void tell(const struct analysis *a, struct arena *texts, const struct turns *t,
-		 const struct process *process, struct finding **findings, size_t *n)
+static void tell(const struct idle *idle, const struct turns *t, const struct process *process,
+		 struct found *found)
 {
-	struct finding *finding = detector_add(&detector_serial_gpus, findings, n);
+	struct arena *texts = found->texts;
+	struct finding *finding = detector_add(&detector_serial_gpus, found);
 	size_t i;
 
-	finding->origin.process = process ?: a->idle.gpus[t->gpus[0]].processes[0];
-	finding->origin.processes = count_processes(a, t);
+	finding->origin.process = process ?: idle->gpus[t->gpus[0]].processes[0];
+	finding->origin.processes = count_processes(idle, t);
 	for (i = 0; i < t->n; i++)
-		finding->count += a->idle.gpus[t->gpus[i]].turns;
-	add_costs(a, t, finding);
+		finding->count += idle->gpus[t->gpus[i]].turns;
+	add_costs(idle, t, finding);
 	finding->remarks.perhaps_free = t->brought;
 	finding->what = arena_printf(
 		texts,
 		"%s%s, fed by different threads, work in turn: in %s one of them worked for %s at "
 		"most, and two at once for no more than %s%s",
-		gpus_text(a, texts, t), process ? "" : " of different processes",
+		gpus_text(idle, texts, t), process ? "" : " of different processes",
 		text_time(texts, length(&t->span)), text_time(texts, t->busy_ns),
 		text_time(texts, t->together_ns),
 		t->brought ? "; their work brings results to the host, which the next may need"
@@ -315,36 +316,36 @@ static void tell(const struct analysis *a, struct arena *texts, const struct tur
 		       "where one needs what another computed, let its stream wait for an event.";
 }
 
-static bool is_told(const struct process *process, const struct finding *findings, size_t n)
+static bool is_told(const struct process *process, const struct found *found)
 {
 	size_t i;
 
-	for (i = 0; i < n; i++)
-		if (findings[i].detector == &detector_serial_gpus &&
-		    findings[i].origin.process == process)
+	for (i = 0; i < found->n; i++)
+		if (found->all[i].detector == &detector_serial_gpus &&
+		    found->all[i].origin.process == process)
 			return true;
 	return false;
 }
 
 /* Each process by itself, and those of one GPU each together. */
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct idle *idle, struct found *found)
 {
-	size_t i, many = *n;
+	const struct model *model = idle->accounts->model;
+	size_t i, many = found->n;
 	struct turns t;
 
-	if (a->idle.n_gpus < 2)
+	if (idle->n_gpus < 2)
 		return;
-	for (i = 0; i < a->idle.n_gpus && i < IDLE_PAIRED; i++) {
-		const struct process *process = a->idle.gpus[i].processes[0];
+	for (i = 0; i < idle->n_gpus && i < IDLE_PAIRED; i++) {
+		const struct process *process = idle->gpus[i].processes[0];
 
-		if (!is_told(process, *findings, *n) && find_turns(a, NULL, process, &t))
-			tell(a, texts, &t, process, findings, n);
+		if (!is_told(process, found) && find_turns(idle, NULL, process, &t))
+			tell(idle, &t, process, found);
 	}
-	for (i = 0; i < a->set->n_hosts && *n == many; i++)
-		if (find_turns(a, &a->set->hosts[i], NULL, &t) &&
-		    a->idle.gpus[t.gpus[0]].processes[0] != a->idle.gpus[t.gpus[1]].processes[0])
-			tell(a, texts, &t, NULL, findings, n);
+	for (i = 0; i < model->set->n_hosts && found->n == many; i++)
+		if (find_turns(idle, &model->set->hosts[i], NULL, &t) &&
+		    idle->gpus[t.gpus[0]].processes[0] != idle->gpus[t.gpus[1]].processes[0])
+			tell(idle, &t, NULL, found);
 }
 
 const struct detector detector_serial_gpus = {
@@ -369,5 +370,5 @@ const struct detector detector_serial_gpus = {
 	.judge = judge,
 	.keep = keep,
 	.of_idle = true,
-	.conclude = conclude,
+	.conclude_idle = conclude,
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "table.h"
 #include "account/shared_streams.h"
+#include "idle/idle.h"
 #include "text/text.h"
 
 #define LEAST_PART 10 /* of a thread's working time */
@@ -26,10 +27,10 @@ struct sharing {
 	struct thread_costs costs;
 };
 
-static bool is_much(const struct analysis *a, const struct stream_sharer *sharer)
+static bool is_much(const struct idle *idle, const struct stream_sharer *sharer)
 {
 	const struct host_thread *h =
-		sharer->thread ? host_thread_find(&a->idle.threads, sharer->thread) : NULL;
+		sharer->thread ? host_thread_find(&idle->threads, sharer->thread) : NULL;
 
 	return h && sharer->others_ns >= LEAST_NS &&
 	       sharer->others_ns >= (h->outside_ns + h->in_calls_ns) / LEAST_PART;
@@ -48,18 +49,17 @@ static void add_sharer(struct sharing *sum, const struct stream_sharer *sharer)
 		sum->worst = sharer;
 }
 
-static void add_stream(const struct analysis *a, const struct stream_sharing *s,
-		       struct sharing *sum)
+static void add_stream(const struct idle *idle, const struct stream_sharing *s, struct sharing *sum)
 {
 	uint64_t before_ns = sum->others_ns, much = 0;
 	size_t i;
 
 	for (i = 0; i < STREAM_SHARERS; i++)
-		much += is_much(a, &s->sharers[i]);
+		much += is_much(idle, &s->sharers[i]);
 	if (much < LEAST_THREADS)
 		return;
 	for (i = 0; i < STREAM_SHARERS; i++)
-		if (is_much(a, &s->sharers[i]))
+		if (is_much(idle, &s->sharers[i]))
 			add_sharer(sum, &s->sharers[i]);
 	sum->streams++;
 	if (sum->others_ns - before_ns <= sum->most_ns)
@@ -95,7 +95,7 @@ static const char *what(struct arena *texts, const struct sharing *sum, uint32_t
 		text_time(texts, worst->others_ns), text_time(texts, worst->waited_ns));
 }
 
-static void tell(const struct analysis *a, struct arena *texts, const struct sharing *sum,
+static void tell(const struct trace_set *set, struct arena *texts, const struct sharing *sum,
 		 uint32_t device, const struct process *process, struct finding *finding)
 {
 	const struct stream_sharer *worst = sum->worst;
@@ -107,7 +107,7 @@ static void tell(const struct analysis *a, struct arena *texts, const struct sha
 	finding->cost.own_ns = finding->cost.gain_high_ns = sum->others_ns;
 	finding->cost.gain_known = true;
 	finding->cost.threads = sum->costs;
-	finding->place.function = text_function(a->set, worst->fn);
+	finding->place.function = text_function(set, worst->fn);
 	finding_look_up(finding, texts,
 			&(struct idle_part){.address = worst->return_address,
 					    .at_ns = worst->ns,
@@ -117,10 +117,10 @@ static void tell(const struct analysis *a, struct arena *texts, const struct sha
 	finding->fix = sum->copies == sum->waits ? fix_of_copies : detector_shared_stream.fix;
 }
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct idle *idle, struct found *found)
 {
-	const struct gpu_work *work = &a->accounts.work;
+	const struct model *model = idle->accounts->model;
+	const struct gpu_work *work = &idle->accounts->work;
 	const struct stream_sharing *s;
 	size_t process;
 	uint32_t device;
@@ -131,10 +131,11 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 			for (s = work->devices[work_index(work, process, device)].shared; s;
 			     s = s->next)
-				add_stream(a, s, &sum);
+				add_stream(idle, s, &sum);
 			if (sum.threads)
-				tell(a, texts, &sum, device, &a->model.processes[process],
-				     detector_add(&detector_shared_stream, findings, n));
+				tell(model->set, found->texts, &sum, device,
+				     &model->processes[process],
+				     detector_add(&detector_shared_stream, found));
 		}
 	}
 }
@@ -155,5 +156,5 @@ const struct detector detector_shared_stream = {
 	.fix = "Give each thread a stream of its own (cudaStreamCreateWithFlags with "
 	       "cudaStreamNonBlocking, or compile with --default-stream per-thread) and let it "
 	       "wait for that one alone.",
-	.conclude = conclude,
+	.conclude_idle = conclude,
 };

@@ -4,25 +4,23 @@
 #include "table.h"
 #include "findings/held_up.h"
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct ranks *ranks, struct found *found)
 {
-	struct held_up h = held_up_judge(&a->ranks);
+	struct held_up h = held_up_judge(ranks);
 	struct finding *finding;
 
 	if (h.by != HELD_UP_BY_GPU)
 		return;
-	finding = held_up_finding(&detector_slow_gpu, &a->ranks, &h, findings, n);
-	finding->what = arena_printf(texts,
+	finding = held_up_finding(&detector_slow_gpu, ranks, &h, found);
+	finding->what = arena_printf(found->texts,
 				     "%s; it had as much work submitted, and in time, as the "
 				     "others: its GPU takes longer for it",
-				     held_up_words(texts, &h));
+				     held_up_words(found->texts, &h));
 	finding->fix = detector_slow_gpu.fix;
 }
 
 const struct detector detector_slow_gpu = {
 	.id = "slow-gpu",
-	.of_ranks = true,
 	.title = "one rank's GPU takes longer for the same work, and all ranks wait for it",
 	.sees = "As straggler-rank, but the last rank's thread had submitted its operations in "
 		"time, and as many other operations of the GPU as the others' threads since the "
@@ -32,5 +30,5 @@ const struct detector detector_slow_gpu = {
 	.fix = "Compare clocks, temperature and power limit of that GPU with the others' "
 	       "(nvidia-smi -q -d PERFORMANCE,CLOCK), and see whether others use it; else take "
 	       "it out of the job.",
-	.conclude = conclude,
+	.conclude_ranks = conclude,
 };

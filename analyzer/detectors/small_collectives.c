@@ -2,6 +2,7 @@
  * analyzer/detectors/small_collectives.c: many small collective operations in a row that could be one.
  */
 #include "table.h"
+#include "ranks/ranks.h"
 #include "text/text.h"
 #include "trace/names.h"
 
@@ -9,17 +10,17 @@
 #define SMALL_LEAST 100 /* that follow one of the same kind, with nothing between */
 #define SMALL_LEAST_PART 50 /* of the job's time */
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct ranks *ranks, struct found *found)
 {
+	struct arena *texts = found->texts;
 	const struct rank_group *most = NULL;
-	const struct rank *first = a->ranks.n ? a->ranks.all[0] : NULL;
+	const struct rank *first = ranks->n ? ranks->all[0] : NULL;
 	uint64_t most_ns = 0, each_ns;
 	struct finding *finding;
 	size_t i;
 
-	for (i = 0; i < a->ranks.n_groups; i++) {
-		const struct rank_group *g = &a->ranks.groups[i];
+	for (i = 0; i < ranks->n_groups; i++) {
+		const struct rank_group *g = &ranks->groups[i];
 		uint64_t ns = g->operations ? g->transfer_ns / g->operations * g->in_a_row : 0;
 
 		if (g->bytes && g->bytes <= SMALL_BYTES && g->in_a_row >= SMALL_LEAST &&
@@ -31,9 +32,9 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	if (!most || !first || most_ns < rank_job_ns(first) / SMALL_LEAST_PART)
 		return;
 	each_ns = most->transfer_ns / most->operations;
-	finding = detector_add(&detector_small_collectives, findings, n);
+	finding = detector_add(&detector_small_collectives, found);
 	finding->origin.process = first->process;
-	finding->origin.processes = (uint32_t)a->ranks.n;
+	finding->origin.processes = (uint32_t)ranks->n;
 	finding->count = most->in_a_row;
 	finding->bytes = most->bytes * most->in_a_row;
 	finding->cost.own_ns = finding->cost.gain_high_ns = most_ns;
@@ -49,7 +50,6 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_small_collectives = {
 	.id = "small-collectives",
-	.of_ranks = true,
 	.title = "many small collective operations in a row could be one",
 	.sees = "A hundred operations or more of one function and size, up to 64 KiB, in one "
 		"communicator, each right behind another one with nothing else submitted "
@@ -58,5 +58,5 @@ const struct detector detector_small_collectives = {
 	.fix = "Put the values into one buffer and send that: PyTorch's all_reduce_coalesced, "
 	       "or flatten tensors before; torch.distributed's _coalescing_manager; "
 	       "ncclGroupStart and ncclGroupEnd around them; larger buckets (bucket_cap_mb).",
-	.conclude = conclude,
+	.conclude_ranks = conclude,
 };

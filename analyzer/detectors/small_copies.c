@@ -101,12 +101,12 @@ static const char *cure(uint32_t variant)
 	return detector_small_copies.fix;
 }
 
-static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
 	char bytes[32];
 
-	if (site->tally < ROWS_LEAST || site_spread(&a->accounts, site) < TENTHS_LEAST)
+	if (site->tally < ROWS_LEAST || site_spread(f->accounts, site) < TENTHS_LEAST)
 		return NULL;
 	format_bytes(bytes, sizeof(bytes), site->bytes / site->count);
 	finding->fix = cure(finding->variant);

@@ -61,12 +61,12 @@ static const struct {
 };
 
 /* Of the copies at the site's place in its process: the first DIRECTIONS_MOST; returns how many. */
-static size_t find_directions(const struct analysis *a, const struct site *site, uint32_t *all)
+static size_t find_directions(const struct findings *f, const struct site *site, uint32_t *all)
 {
 	const struct site *other, *next;
 	size_t n = 0, i;
 
-	HASH_ITER (hh, a->findings.sites, other, next) {
+	HASH_ITER (hh, f->sites, other, next) {
 		uint32_t direction = other->key.variant & DIRECTION;
 
 		if (other->key.detector != site->key.detector ||
@@ -83,11 +83,11 @@ static size_t find_directions(const struct analysis *a, const struct site *site,
 }
 
 /* "from GPU 0 to GPU 1, 1 to 0 and 4 more ways". */
-static const char *directions(struct arena *texts, const struct analysis *a,
+static const char *directions(struct arena *texts, const struct findings *f,
 			      const struct site *site)
 {
 	uint32_t all[DIRECTIONS_MOST];
-	size_t n = find_directions(a, site, all), i;
+	size_t n = find_directions(f, site, all), i;
 	const char *text = "";
 
 	for (i = 0; i < n && i < DIRECTIONS_TOLD; i++)
@@ -98,7 +98,7 @@ static const char *directions(struct arena *texts, const struct analysis *a,
 	return text;
 }
 
-static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
 	unsigned int access = finding->variant >> 16;
@@ -109,7 +109,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		return NULL;
 	/* What is little for the host may be much for the GPUs. */
 	finding->cost.unknown =
-		finding_little(cost_ns(&finding->cost), finding_stake(&a->accounts, finding).share);
+		finding_little(cost_ns(&finding->cost), finding_stake(f->accounts, finding).share);
 	if (access < ARRAY_SIZE(others) && others[access].fix) {
 		memory = others[access].memory;
 		finding->fix = others[access].fix;
@@ -119,7 +119,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		texts,
 		"%s copied %s %s, neither of which had access to the other's memory%s: such copies "
 		"go through the host's memory; %s inside the calls",
-		text_count(texts, site->count, "call"), bytes, directions(texts, a, site), memory,
+		text_count(texts, site->count, "call"), bytes, directions(texts, f, site), memory,
 		text_time(texts, site->total_ns));
 }
 

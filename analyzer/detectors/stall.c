@@ -53,15 +53,16 @@ static uint64_t starting_stalls(const struct thread_account *c, uint32_t fn)
 }
 
 /* Did calls of the function wait so seldom, as the program started, that it is negligible? */
-static bool few_starting(const struct analysis *a, const struct thread *thread, uint32_t fn)
+static bool few_starting(const struct accounting *accounts, const struct thread *thread,
+			 uint32_t fn)
 {
 	uint64_t all = 0;
 	size_t i;
 
-	if (starting_stalls(thread_account_of(&a->accounts, thread), fn) < STALL_STARTING_THREAD)
+	if (starting_stalls(thread_account_of(accounts, thread), fn) < STALL_STARTING_THREAD)
 		return true;
-	for (i = 0; i < a->accounts.n_thread_accounts && all < STALL_STARTING_ALL; i++) {
-		const struct thread_account *c = a->accounts.thread_accounts[i];
+	for (i = 0; i < accounts->n_thread_accounts && all < STALL_STARTING_ALL; i++) {
+		const struct thread_account *c = accounts->thread_accounts[i];
 
 		if (c && c->thread->process == thread->process)
 			all += starting_stalls(c, fn);
@@ -70,12 +71,14 @@ static bool few_starting(const struct analysis *a, const struct thread *thread, 
 }
 
 /* The edge without them. */
-static struct blame_edge without_start(const struct analysis *a, const struct blame_edge *edge)
+static struct blame_edge without_start(const struct accounting *accounts,
+				       const struct blame_edge *edge)
 {
 	struct blame_edge left = *edge;
 
 	if (edge->starting_ns <= 0 ||
-	    !few_starting(a, edge_thread(&a->model, edge->key.waiter), edge->key.waiter_fn))
+	    !few_starting(accounts, edge_thread(accounts->model, edge->key.waiter),
+			  edge->key.waiter_fn))
 		return left;
 	left.waited_ns =
 		edge->starting_ns < edge->waited_ns ? edge->waited_ns - edge->starting_ns : 0;
@@ -86,18 +89,18 @@ static struct blame_edge without_start(const struct analysis *a, const struct bl
 }
 
 /* Calls that waited, without them. */
-static uint64_t count_calls(const struct analysis *a, bool across_devices)
+static uint64_t count_calls(const struct accounting *accounts, bool across_devices)
 {
-	uint64_t calls = across_devices ? a->accounts.blame.stalled_across.count
-					: a->accounts.blame.stalled.count;
+	uint64_t calls = across_devices ? accounts->blame.stalled_across.count
+					: accounts->blame.stalled.count;
 	size_t i, j;
 
-	for (i = 0; i < a->accounts.n_thread_accounts; i++) {
-		const struct thread_account *c = a->accounts.thread_accounts[i];
+	for (i = 0; i < accounts->n_thread_accounts; i++) {
+		const struct thread_account *c = accounts->thread_accounts[i];
 
 		for (j = 0; c && j < c->functions.n; j++)
 			if (c->functions.all[j].starting_stalls[across_devices] &&
-			    few_starting(a, c->thread, c->functions.fns[j]))
+			    few_starting(accounts, c->thread, c->functions.fns[j]))
 				calls -= c->functions.all[j].starting_stalls[across_devices];
 	}
 	return calls;
@@ -105,18 +108,18 @@ static uint64_t count_calls(const struct analysis *a, bool across_devices)
 
 /* ---- the sums ------------------------------------------------------------------------------- */
 
-static void add_edge(struct sums *sums, const struct analysis *a, const struct blame_edge *edge)
+static void add_edge(struct sums *sums, const struct model *model, const struct blame_edge *edge)
 {
 	const union blame_key *k = &edge->key;
 
 	sums->stall.waited_ns += edge->waited_ns;
-	thread_costs_add(&sums->stall.costs, edge_thread(&a->model, k->waiter), edge->waited_ns,
+	thread_costs_add(&sums->stall.costs, edge_thread(model, k->waiter), edge->waited_ns,
 			 edge->working_ns);
 	blame_add_help(edge, sums->stall.help_ns);
 	sums->stall.measured |= !k->inferred;
 	sums->waiters[k->waiter - 1] = true;
 	sums->threads[k->waiter - 1] = sums->threads[k->holder - 1] = true;
-	sums->processes[edge_thread(&a->model, k->waiter)->process->trace->index] = true;
+	sums->processes[edge_thread(model, k->waiter)->process->trace->index] = true;
 	sums->devices[k->waiter_device] = sums->devices[k->holder_device] = true;
 	add_holder_call(sums, edge);
 }
@@ -143,30 +146,30 @@ static enum cause main_cause(const struct holder_call *call)
 
 /* At the first use of a kernel: what comes again is no such call for long, unless its module is
  * loaded anew. */
-static bool loads_code(const struct analysis *a, uint32_t fn)
+static bool loads_code(const struct trace_set *set, uint32_t fn)
 {
-	return fn != NO_FUNCTION && a->set->functions.all[fn].contract == SPY_CONTRACT_LAZY_LOAD;
+	return fn != NO_FUNCTION && set->functions.all[fn].contract == SPY_CONTRACT_LAZY_LOAD;
 }
 
-static bool loads_modules(const struct analysis *a, uint32_t fn)
+static bool loads_modules(const struct trace_set *set, uint32_t fn)
 {
-	uint8_t contract = a->set->functions.all[fn].contract;
+	uint8_t contract = set->functions.all[fn].contract;
 
 	return contract == SPY_CONTRACT_MODULE || contract == SPY_CONTRACT_LIBRARY;
 }
 
-static void sum_up(struct sums *sums, const struct analysis *a)
+static void sum_up(struct sums *sums, const struct model *model)
 {
 	struct stall *stall = &sums->stall;
 	size_t i;
 
-	stall->waiters = count(sums->waiters, a->model.n_threads);
-	stall->threads = count(sums->threads, a->model.n_threads);
-	stall->processes = count(sums->processes, a->model.n_processes);
+	stall->waiters = count(sums->waiters, model->n_threads);
+	stall->threads = count(sums->threads, model->n_threads);
+	stall->processes = count(sums->processes, model->n_processes);
 	stall->devices = count(sums->devices, ARRAY_SIZE(sums->devices));
 	stall->fn = NO_FUNCTION;
 	for (i = 0; i < sums->n_holder_calls; i++) {
-		if (loads_code(a, sums->holder_calls[i].fn))
+		if (loads_code(model->set, sums->holder_calls[i].fn))
 			stall->loading_ns += sums->holder_calls[i].ns;
 		if (sums->holder_calls[i].ns <= stall->fn_ns)
 			continue;
@@ -178,58 +181,58 @@ static void sum_up(struct sums *sums, const struct analysis *a)
 }
 
 /* What findings of single calls, which come first, have told of it. */
-static void add_told(struct stall *stall, const struct analysis *a, bool across_devices,
-		     const struct finding *findings, size_t n)
+static void add_told(struct stall *stall, const struct trace_set *set, bool across_devices,
+		     const struct found *found)
 {
-	const char *function = text_function(a->set, stall->fn);
+	const char *function = text_function(set, stall->fn);
 	double most_ns = 0;
 	size_t i;
 
-	for (i = 0; i < n; i++) {
-		const struct site *site = findings[i].site;
+	for (i = 0; i < found->n; i++) {
+		const struct site *site = found->all[i].site;
 		double ns;
 
 		if (!site)
 			continue;
-		stall->loads_again |= findings[i].detector == &detector_lazy_loading &&
-				      loads_modules(a, site->key.fn);
+		stall->loads_again |= found->all[i].detector == &detector_lazy_loading &&
+				      loads_modules(set, site->key.fn);
 		ns = across_devices ? site->cost.cross_ns
 				    : site->cost.others_ns - site->cost.cross_ns;
 		stall->charged_ns += ns;
-		if (ns <= most_ns || !function || strcmp(findings[i].place.function, function) != 0)
+		if (ns <= most_ns || !function ||
+		    strcmp(found->all[i].place.function, function) != 0)
 			continue;
 		most_ns = ns;
-		stall->told = findings[i].detector;
+		stall->told = found->all[i].detector;
 	}
 	/* One that has little to do with these waits is no cure of them. */
 	if (most_ns < stall->fn_ns / 2)
 		stall->told = NULL;
 }
 
-struct stall stall_sum(const struct analysis *a, bool across_devices,
-		       const struct finding *findings, size_t n)
+struct stall stall_sum(const struct accounting *accounts, bool across_devices,
+		       const struct found *found)
 {
 	struct sums sums = {
-		.waiters = xcalloc(a->model.n_threads + 1, sizeof(bool)),
-		.threads = xcalloc(a->model.n_threads + 1, sizeof(bool)),
-		.processes = xcalloc(a->model.n_processes + 1, sizeof(bool)),
+		.waiters = xcalloc(accounts->model->n_threads + 1, sizeof(bool)),
+		.threads = xcalloc(accounts->model->n_threads + 1, sizeof(bool)),
+		.processes = xcalloc(accounts->model->n_processes + 1, sizeof(bool)),
 	};
 	const struct call_set *calls =
-		across_devices ? &a->accounts.blame.stalled_across : &a->accounts.blame.stalled;
+		across_devices ? &accounts->blame.stalled_across : &accounts->blame.stalled;
 	const struct blame_edge *edge;
 
-	EDGES_ITER (edge, &a->accounts.blame.roots) {
-		const struct blame_edge left = without_start(a, edge);
+	EDGES_ITER (edge, &accounts->blame.roots) {
+		const struct blame_edge left = without_start(accounts, edge);
 
 		if (left.waited_ns > 0 && blame_is_stall(&left.key, across_devices))
-			add_edge(&sums, a, &left);
+			add_edge(&sums, accounts->model, &left);
 	}
-	sum_up(&sums, a);
-	sums.stall.calls = count_calls(a, across_devices);
+	sum_up(&sums, accounts->model);
+	sums.stall.calls = count_calls(accounts, across_devices);
 	sums.stall.span_ns = calls->count ? calls->last_ns - calls->first_ns : 0;
-	sums.stall.stake =
-		stake_of(&a->accounts, &sums.stall.costs, (uint64_t)sums.stall.waited_ns);
-	add_told(&sums.stall, a, across_devices, findings, n);
+	sums.stall.stake = stake_of(accounts, &sums.stall.costs, (uint64_t)sums.stall.waited_ns);
+	add_told(&sums.stall, accounts->model->set, across_devices, found);
 	free(sums.holder_calls);
 	free(sums.waiters);
 	free(sums.threads);
@@ -265,9 +268,10 @@ static const char *reason(struct arena *texts, const struct stall *stall)
 			    text_time(texts, (uint64_t)stall->cause_ns), name);
 }
 
-const char *stall_mostly(struct arena *texts, const struct analysis *a, const struct stall *stall)
+const char *stall_mostly(struct arena *texts, const struct trace_set *set,
+			 const struct stall *stall)
 {
-	const char *function = text_function(a->set, stall->fn);
+	const char *function = text_function(set, stall->fn);
 
 	if (!function)
 		return arena_printf(texts, "%s of it for threads that were in no call",
@@ -277,9 +281,9 @@ const char *stall_mostly(struct arena *texts, const struct analysis *a, const st
 			    reason(texts, stall));
 }
 
-static const char *cure(struct arena *texts, const struct analysis *a, const struct stall *stall)
+static const char *cure(struct arena *texts, const struct trace_set *set, const struct stall *stall)
 {
-	const char *function = text_function(a->set, stall->fn);
+	const char *function = text_function(set, stall->fn);
 
 	if (!function)
 		return NULL;
@@ -294,22 +298,22 @@ static const char *cure(struct arena *texts, const struct analysis *a, const str
 				    "these waits in it.",
 				    function, stall->told->id,
 				    text_time(texts, (uint64_t)stall->fn_ns));
-	if (loads_code(a, stall->fn) && !stall->loads_again)
+	if (loads_code(set, stall->fn) && !stall->loads_again)
 		return "Code is loaded once for each kernel and GPU: by one thread before the "
 		       "others start, or all of it at the start (CUDA_MODULE_LOADING=EAGER), no "
 		       "thread waits for it.";
-	return holder_cure(texts, a, stall->fn, stall->cause == CAUSE_GPU);
+	return holder_cure(texts, set, stall->fn, stall->cause == CAUSE_GPU);
 }
 
 /* The cure named first is that of the call at the root, and the gain is its; what processes would
  * save is said with them. */
-static void fill_cure(struct arena *texts, const struct analysis *a, const struct stall *stall,
+static void fill_cure(struct arena *texts, const struct trace_set *set, const struct stall *stall,
 		      const char *processes, struct finding *finding)
 {
 	double saved_ns = stall->help_ns[HELP_ALONE] + stall->help_ns[HELP_WITH_MPS];
 
 	finding->cost.gain_known = true;
-	finding->fix = cure(texts, a, stall);
+	finding->fix = cure(texts, set, stall);
 	if (!finding->fix) {
 		finding->fix = arena_printf(texts, "Use %s.", processes);
 		finding->cost.gain_high_ns = (uint64_t)saved_ns;
@@ -335,27 +339,27 @@ static void fill_cure(struct arena *texts, const struct analysis *a, const struc
 #define BEGINNING_PART 4
 #define BEGINNING_WAITS 4
 
-static bool is_over_soon(const struct analysis *a, const struct stall *stall)
+static bool is_over_soon(const struct model *model, const struct stall *stall)
 {
-	uint64_t run_ns = a->model.last_ns - a->model.first_ns;
+	uint64_t run_ns = model->last_ns - model->first_ns;
 
 	return stall->span_ns <= run_ns / BEGINNING_PART ||
 	       (double)stall->span_ns <=
 		       BEGINNING_WAITS * stall->waited_ns / (double)stall->waiters;
 }
 
-static bool is_beginning(const struct analysis *a, const struct stall *stall)
+static bool is_beginning(const struct model *model, const struct stall *stall)
 {
 	return stall->fn != NO_FUNCTION && stall->cause != CAUSE_GPU &&
-	       holder_prepares(&a->set->functions.all[stall->fn]) && !stall->loads_again &&
+	       holder_prepares(&model->set->functions.all[stall->fn]) && !stall->loads_again &&
 	       stall->fn_ns >= stall->waited_ns * 0.9 && stall->waiters <= BEGINNERS_MOST &&
-	       stall->calls <= BEGINNINGS_EACH * stall->waiters && is_over_soon(a, stall);
+	       stall->calls <= BEGINNINGS_EACH * stall->waiters && is_over_soon(model, stall);
 }
 
-void stall_fill(struct arena *texts, const struct analysis *a, const struct stall *stall,
+void stall_fill(struct arena *texts, const struct model *model, const struct stall *stall,
 		const char *processes, struct finding *finding)
 {
-	finding->place.function = text_function(a->set, stall->fn);
+	finding->place.function = text_function(model->set, stall->fn);
 	finding->count = stall->calls;
 	finding->origin.processes = (uint32_t)stall->processes;
 	finding->cost.own_ns = (uint64_t)stall->waited_ns;
@@ -364,8 +368,8 @@ void stall_fill(struct arena *texts, const struct analysis *a, const struct stal
 	finding->cost.elsewhere_ns = stall->charged_ns >= stall->waited_ns * 0.9
 					     ? UINT64_MAX
 					     : (uint64_t)stall->charged_ns;
-	finding->remarks.once = is_beginning(a, stall) ||
+	finding->remarks.once = is_beginning(model, stall) ||
 				(!stall->loads_again && stall->loading_ns >= stall->waited_ns / 2 &&
 				 !matters(stall, stall->waited_ns - stall->loading_ns));
-	fill_cure(texts, a, stall, processes, finding);
+	fill_cure(texts, model->set, stall, processes, finding);
 }

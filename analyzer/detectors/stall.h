@@ -5,7 +5,7 @@
 #ifndef CUDASPY_STALL_H
 #define CUDASPY_STALL_H
 
-#include "findings/analyzed.h"
+#include "findings/detector.h"
 
 /*
  * A stall that took less than this, or a smaller share of the time it is judged by (stake.h), is
@@ -47,19 +47,20 @@ struct stall {
 };
 
 /* findings: what has been found so far. */
-struct stall stall_sum(const struct analysis *a, bool across_devices,
-		       const struct finding *findings, size_t n);
+struct stall stall_sum(const struct accounting *accounts, bool across_devices,
+		       const struct found *found);
 
 /* Is it long enough to be told? Once; if it is, stall_fill comes next. */
 bool stall_matters(struct stall *stall);
 
 /* "1.2 s of it while one of them was in cudaMallocHost (its own work)". */
-const char *stall_mostly(struct arena *texts, const struct analysis *a, const struct stall *stall);
+const char *stall_mostly(struct arena *texts, const struct trace_set *set,
+			 const struct stall *stall);
 
 /* The finding's numbers, and what to do: about the call that kept the holders longest, which is
  * what the gain is of; or `processes`, "a process for each GPU, which …", with what that would
  * save. */
-void stall_fill(struct arena *texts, const struct analysis *a, const struct stall *stall,
+void stall_fill(struct arena *texts, const struct model *model, const struct stall *stall,
 		const char *processes, struct finding *finding);
 
 #endif

@@ -12,9 +12,9 @@ static const char *who_keeps(const struct hungry *h)
 	return "work that was submitted in time, and could not begin, keeps";
 }
 
-static const char *cure(const struct analysis *a, struct arena *texts, const struct hungry *h)
+static const char *cure(const struct trace_set *set, struct arena *texts, const struct hungry *h)
 {
-	(void)a;
+	(void)set;
 	(void)texts;
 	if (hungry_cause(h) == IDLE_HOST_FUNCTION)
 		return "Keep functions in streams short: let them signal a thread that does the "
@@ -38,10 +38,9 @@ static const struct hungry_kind kind = {
 	.gain_ns = gain_ns,
 };
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct idle *idle, struct found *found)
 {
-	hungry_conclude(&kind, a, texts, findings, n);
+	hungry_conclude(&kind, idle, found);
 }
 
 const struct detector detector_stalled_on_device = {
@@ -59,5 +58,5 @@ const struct detector detector_stalled_on_device = {
 	       "host functions and values that the host writes out of the stream; wait for the "
 	       "event that is needed, not for the last one; copy ahead (two buffers).",
 	.of_idle = true,
-	.conclude = conclude,
+	.conclude_idle = conclude,
 };

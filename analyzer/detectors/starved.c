@@ -50,21 +50,22 @@ static void add_thread(struct starved *process, const struct starved *s,
 }
 
 /* Sums of threads are by their index. */
-static void add_up(const struct analysis *a, enum idle_cause cause, struct starved *processes)
+static void add_up(const struct idle *idle, enum idle_cause cause, struct starved *processes)
 {
-	struct starved *threads = xcalloc(a->model.n_threads + 1, sizeof(*threads));
+	const struct model *model = idle->accounts->model;
+	struct starved *threads = xcalloc(model->n_threads + 1, sizeof(*threads));
 	const struct idle_sum *sum;
 	size_t i;
 
-	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		if (sum->key.cause != cause || !sum->ns)
 			continue;
-		if (sum->key.owner < a->model.n_threads)
+		if (sum->key.owner < model->n_threads)
 			add_sum(&threads[sum->key.owner], sum);
 	}
-	for (i = 0; i < a->model.n_threads; i++) {
-		const struct thread *thread = a->model.threads[i];
-		const struct host_thread *h = host_thread_find(&a->idle.threads, thread);
+	for (i = 0; i < model->n_threads; i++) {
+		const struct thread *thread = model->threads[i];
+		const struct host_thread *h = host_thread_find(&idle->threads, thread);
 
 		if (h && is_much(&threads[i], h))
 			add_thread(&processes[thread->process->trace->index], &threads[i], thread);
@@ -72,13 +73,13 @@ static void add_up(const struct analysis *a, enum idle_cause cause, struct starv
 	free(threads);
 }
 
-static const char *what(const struct analysis *a, struct arena *texts, const struct starved *s,
-			const char *waited)
+static const char *what(const struct accounting *accounts, struct arena *texts,
+			const struct starved *s, const char *waited)
 {
 	const struct stack *stack = s->longest->longest.stack;
 	struct python_line line = python_line(stack);
 	const char *name = idle_name_of_stack(stack), *python = text_python(texts, &line);
-	const struct thread_account *c = thread_account_of(&a->accounts, s->worst);
+	const struct thread_account *c = thread_account_of(accounts, s->worst);
 	const char *others = "";
 
 	if (s->threads > 1)
@@ -92,10 +93,9 @@ static const char *what(const struct analysis *a, struct arena *texts, const str
 }
 
 static void tell(const struct detector *detector, enum idle_cause cause, const char *waited,
-		 const struct analysis *a, struct arena *texts, const struct starved *s,
-		 struct finding **findings, size_t *n)
+		 const struct idle *idle, const struct starved *s, struct found *found)
 {
-	struct finding *finding = detector_add(detector, findings, n);
+	struct finding *finding = detector_add(detector, found);
 
 	finding->origin.process = s->worst->process;
 	finding->origin.processes = 1;
@@ -103,21 +103,21 @@ static void tell(const struct detector *detector, enum idle_cause cause, const c
 	finding->cost.own_ns = finding->cost.gain_high_ns = s->ns;
 	finding->cost.gain_known = true;
 	finding->cost.threads = s->costs;
-	finding->what = what(a, texts, s, waited);
-	idle_price_take(&a->idle, finding, s->worst->process, 1ull << cause);
+	finding->what = what(idle->accounts, found->texts, s, waited);
+	idle_price_take(idle, finding, s->worst->process, 1ull << cause);
 	finding->fix = detector->fix;
 }
 
 void starved_conclude(const struct detector *detector, enum idle_cause cause, const char *waited,
-		      const struct analysis *a, struct arena *texts, struct finding **findings,
-		      size_t *n)
+		      const struct idle *idle, struct found *found)
 {
-	struct starved *processes = xcalloc(a->model.n_processes + 1, sizeof(*processes));
+	const struct model *model = idle->accounts->model;
+	struct starved *processes = xcalloc(model->n_processes + 1, sizeof(*processes));
 	size_t i;
 
-	add_up(a, cause, processes);
-	for (i = 0; i < a->model.n_processes; i++)
+	add_up(idle, cause, processes);
+	for (i = 0; i < model->n_processes; i++)
 		if (processes[i].worst)
-			tell(detector, cause, waited, a, texts, &processes[i], findings, n);
+			tell(detector, cause, waited, idle, &processes[i], found);
 	free(processes);
 }

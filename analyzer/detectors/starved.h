@@ -6,11 +6,11 @@
 #define CUDASPY_DETECTORS_STARVED_H
 
 #include "findings/detector.h"
+#include "idle/idle.h"
 
 /* A finding for each process in which threads waited so for a tenth of their working time or more. `waited`: "waited
  * for the data loader", or what the wait's stack says better. */
 void starved_conclude(const struct detector *detector, enum idle_cause cause, const char *waited,
-		      const struct analysis *a, struct arena *texts, struct finding **findings,
-		      size_t *n);
+		      const struct idle *idle, struct found *found);
 
 #endif

@@ -14,7 +14,7 @@ static const char *who_keeps(const struct hungry *h)
 }
 
 /* Of the call in which most of it passed, by what it was there for. */
-static const char *cure(const struct analysis *a, struct arena *texts, const struct hungry *h)
+static const char *cure(const struct trace_set *set, struct arena *texts, const struct hungry *h)
 {
 	uint32_t fn = h->most->longest.fn;
 
@@ -32,7 +32,7 @@ static const char *cure(const struct analysis *a, struct arena *texts, const str
 	case IDLE_LAUNCH:
 		return detector_launch_bound.fix;
 	default:
-		return holder_cure(texts, a, fn, false) ?: detector_starved_by_calls.fix;
+		return holder_cure(texts, set, fn, false) ?: detector_starved_by_calls.fix;
 	}
 }
 
@@ -62,10 +62,9 @@ static const struct hungry_kind kind = {
 	.remark = remark,
 };
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct idle *idle, struct found *found)
 {
-	hungry_conclude(&kind, a, texts, findings, n);
+	hungry_conclude(&kind, idle, found);
 }
 
 const struct detector detector_starved_by_calls = {
@@ -80,5 +79,5 @@ const struct detector detector_starved_by_calls = {
 		 "(cudaspy run --gpu) nothing is certain from their beginning on.",
 	.fix = "Take the call out of the loop, or submit the next work before it.",
 	.of_idle = true,
-	.conclude = conclude,
+	.conclude_idle = conclude,
 };

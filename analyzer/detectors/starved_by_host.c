@@ -14,9 +14,9 @@ static const char *who_keeps(const struct hungry *h)
 	return hungry_cause(h) == IDLE_PYTHON ? "Python keeps" : "the host keeps";
 }
 
-static const char *cure(const struct analysis *a, struct arena *texts, const struct hungry *h)
+static const char *cure(const struct trace_set *set, struct arena *texts, const struct hungry *h)
 {
-	(void)a;
+	(void)set;
 	(void)texts;
 	switch (hungry_cause(h)) {
 	case IDLE_PYTHON:
@@ -50,10 +50,9 @@ static const struct hungry_kind kind = {
 	.gain_ns = gain_ns,
 };
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct idle *idle, struct found *found)
 {
-	hungry_conclude(&kind, a, texts, findings, n);
+	hungry_conclude(&kind, idle, found);
 }
 
 const struct detector detector_starved_by_host = {
@@ -73,5 +72,5 @@ const struct detector detector_starved_by_host = {
 	.fix = "Do that work in other threads while the GPU works, into memory of its own, and "
 	       "submit the next step before you wait for the last one; or do it on the GPU.",
 	.of_idle = true,
-	.conclude = conclude,
+	.conclude_idle = conclude,
 };

@@ -4,11 +4,10 @@
 #include "starved.h"
 #include "table.h"
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct idle *idle, struct found *found)
 {
-	starved_conclude(&detector_starved_by_loader, IDLE_LOADER, "waited for a data loader", a,
-			 texts, findings, n);
+	starved_conclude(&detector_starved_by_loader, IDLE_LOADER, "waited for a data loader", idle,
+			 found);
 }
 
 const struct detector detector_starved_by_loader = {
@@ -23,5 +22,5 @@ const struct detector detector_starved_by_loader = {
 	       "persistent_workers; do less for each sample, or do it on the GPU; keep decoded "
 	       "data; faster storage.",
 	.of_idle = true,
-	.conclude = conclude,
+	.conclude_idle = conclude,
 };

@@ -219,15 +219,15 @@ struct turnover {
 	uint64_t said; /* of what is made: access to memory that is mapped */
 };
 
-static bool says_access(const struct analysis *a, const struct site *site)
+static bool says_access(const struct trace_set *set, const struct site *site)
 {
-	return a->set->functions.all[site->key.fn].does == FUNCTION_OPENS_MAPPING;
+	return set->functions.all[site->key.fn].does == FUNCTION_OPENS_MAPPING;
 }
 
 /* Frees that wait for the GPU are cases of hidden_sync.c: may what they free be of the variant? */
-static bool is_hidden_free(const struct analysis *a, const struct site *site, uint32_t variant)
+static bool is_hidden_free(const struct trace_set *set, const struct site *site, uint32_t variant)
 {
-	const struct function *function = &a->set->functions.all[site->key.fn];
+	const struct function *function = &set->functions.all[site->key.fn];
 	bool unmaps = strstr(function->name, "Unmap") || strstr(function->name, "Close");
 	bool unpins = strstr(function->name, "Host");
 
@@ -237,22 +237,23 @@ static bool is_hidden_free(const struct analysis *a, const struct site *site, ui
 	return variant == MAPPING ? unmaps : variant == PINNED_MEMORY ? unpins : !unmaps && !unpins;
 }
 
-static struct turnover turnover_of(const struct analysis *a, const struct site *site)
+static struct turnover turnover_of(const struct findings *f, const struct site *site)
 {
+	const struct model *model = f->accounts->model;
 	struct turnover turnover = {0};
 	const struct site *other, *next;
 
-	HASH_ITER (hh, a->findings.sites, other, next) {
+	HASH_ITER (hh, f->sites, other, next) {
 		bool same = other->key.detector == site->key.detector &&
 			    other->key.variant == site->key.variant;
-		bool hidden = is_hidden_free(a, other, site->key.variant);
+		bool hidden = is_hidden_free(model->set, other, site->key.variant);
 
 		if (other->key.process != site->key.process || (!same && !hidden))
 			continue;
 		if (same && !other->tally) {
 			turnover.made += other->count;
 			turnover.made_bytes = add_capped(turnover.made_bytes, other->bytes);
-			turnover.said += says_access(a, other) ? other->count : 0;
+			turnover.said += says_access(model->set, other) ? other->count : 0;
 		} else if (other->rounds.count >= ROUNDS_LEAST) {
 			turnover.given_back += other->count;
 			turnover.given_back_bytes =
@@ -263,19 +264,19 @@ static struct turnover turnover_of(const struct analysis *a, const struct site *
 }
 
 /* Access that is said far more often than memory is mapped is said of the same memory again. */
-static bool is_kept(const struct analysis *a, const struct site *site,
+static bool is_kept(const struct trace_set *set, const struct site *site,
 		    const struct turnover *turnover)
 {
-	if (says_access(a, site) && turnover->made - turnover->said < site->count / KEPT_PART)
+	if (says_access(set, site) && turnover->made - turnover->said < site->count / KEPT_PART)
 		return false;
 	return turnover->given_back < turnover->made / KEPT_PART &&
 	       turnover->given_back_bytes <= turnover->made_bytes / KEPT_PART;
 }
 
 /* Do they become fewer: three of four rounds in the first half of the work? */
-static bool dies_down(const struct analysis *a, const struct site *site)
+static bool dies_down(const struct accounting *accounts, const struct site *site)
 {
-	uint64_t all = a->accounts.work.submissions[site->key.process];
+	uint64_t all = accounts->work.submissions[site->key.process];
 
 	return site->rounds.sampled[site->rounds.n_sampled * 3 / 4].submissions < all / 2;
 }
@@ -289,14 +290,14 @@ static bool is_memory(uint32_t variant)
 /* Memory that is given back where none is made while the program works: a thread that has finished
  * throws away what was made before the work, and others go on. (Mappings may come from calls that
  * tell nothing of them.) */
-static bool only_gives_back(const struct analysis *a, const struct site *site)
+static bool only_gives_back(const struct findings *f, const struct site *site)
 {
 	const struct site *other, *next;
 	uint64_t again = 0;
 
 	if (!site->tally || !is_memory(site->key.variant) || site->key.variant == MAPPING)
 		return false;
-	HASH_ITER (hh, a->findings.sites, other, next)
+	HASH_ITER (hh, f->sites, other, next)
 		if (other->key.detector == site->key.detector &&
 		    other->key.process == site->key.process &&
 		    other->key.variant == site->key.variant && !other->tally && other->rounds.count)
@@ -327,16 +328,17 @@ static void see_function(struct pool_use *use, const struct function *f,
 	}
 }
 
-static struct pool_use pool_use_of(const struct analysis *a, const struct process *process)
+static struct pool_use pool_use_of(const struct accounting *accounts, const struct process *process)
 {
 	struct pool_use use = {0};
 	size_t i, k;
 
-	for (i = 0; i < a->accounts.n_thread_accounts; i++) {
-		const struct thread_account *c = a->accounts.thread_accounts[i];
+	for (i = 0; i < accounts->n_thread_accounts; i++) {
+		const struct thread_account *c = accounts->thread_accounts[i];
 
 		for (k = 0; c && c->thread->process == process && k < c->functions.n; k++)
-			see_function(&use, &a->set->functions.all[c->functions.fns[k]],
+			see_function(&use,
+				     &accounts->model->set->functions.all[c->functions.fns[k]],
 				     &c->functions.all[k]);
 	}
 	return use;
@@ -353,13 +355,14 @@ static void gain_but_first(const struct site *site, uint32_t processes, struct c
 }
 
 /* A pool that grows because more is allocated than freed has to. */
-static const char *keep_pool(const struct analysis *a, const struct site *site,
+static const char *keep_pool(const struct findings *f, const struct site *site,
 			     struct finding *finding, struct arena *texts)
 {
-	struct pool_use use = pool_use_of(a, finding->origin.process);
+	struct pool_use use = pool_use_of(f->accounts, finding->origin.process);
 	const char *back = "";
 
-	if (use.frees < use.allocations - use.allocations / KEPT_PART || dies_down(a, site))
+	if (use.frees < use.allocations - use.allocations / KEPT_PART ||
+	    dies_down(f->accounts, site))
 		return NULL;
 	if (use.giving_back_ns)
 		back = arena_printf(texts,
@@ -377,30 +380,31 @@ static const char *keep_pool(const struct analysis *a, const struct site *site,
 			    text_time(texts, site->cost.own_ns), back);
 }
 
-static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
+	const struct model *model = f->accounts->model;
 	struct turnover turnover = {0};
 	bool loading, dying;
 
-	if (site->rounds.count < ROUNDS_LEAST || site_spread(&a->accounts, site) < TENTHS_LEAST)
+	if (site->rounds.count < ROUNDS_LEAST || site_spread(f->accounts, site) < TENTHS_LEAST)
 		return NULL;
 	if (finding->variant == POOL_GROWTH)
-		return keep_pool(a, site, finding, texts);
+		return keep_pool(f, site, finding, texts);
 	/* Most of the time, but not of the work: what is loaded then is kept, or thrown away at the
 	 * end. */
-	loading = site_tenths(&a->accounts, site) < TENTHS_LEAST;
-	if (loading && only_gives_back(a, site))
+	loading = site_tenths(f->accounts, site) < TENTHS_LEAST;
+	if (loading && only_gives_back(f, site))
 		return NULL;
-	dying = is_memory(finding->variant) && (loading || dies_down(a, site));
+	dying = is_memory(finding->variant) && (loading || dies_down(f->accounts, site));
 	if (dying || finding->variant == PEER_ACCESS) /* looks at all sites */
-		turnover = turnover_of(a, site);
-	if (dying && loading && is_kept(a, site, &turnover))
+		turnover = turnover_of(f, site);
+	if (dying && loading && is_kept(model->set, site, &turnover))
 		return NULL;
 	/* For each two GPUs once, when they first need it, is as it should be. */
 	if (finding->variant == PEER_ACCESS && !turnover.given_back)
 		return NULL;
-	finding->remarks.once = dying && is_kept(a, site, &turnover);
+	finding->remarks.once = dying && is_kept(model->set, site, &turnover);
 	finding->fix = variants[finding->variant].fix;
 	gain_but_first(site, finding->origin.processes, &finding->cost);
 	return arena_printf(texts, "%s about %s while the program works, %s inside them%s",

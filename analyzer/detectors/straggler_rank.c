@@ -40,12 +40,12 @@ static const char *cure(const struct idle_sum *sum)
 }
 
 /* "waiting inside CUDA for a GPU, in cudaFree, at train.py:22 in step" */
-static const char *reason_text(const struct analysis *a, struct arena *texts,
+static const char *reason_text(const struct trace_set *set, struct arena *texts,
 			       const struct idle_sum *sum)
 {
 	const struct idle_part *part = &sum->longest;
 	struct python_line line = python_line(part->stack);
-	const char *at = text_python(texts, &line), *function = text_function(a->set, part->fn);
+	const char *at = text_python(texts, &line), *function = text_function(set, part->fn);
 	bool between = sum->key.cause == IDLE_PYTHON || sum->key.cause == IDLE_CPU;
 
 	return arena_printf(texts, "%s%s%s%s%s", idle_cause_texts[sum->key.cause],
@@ -53,10 +53,10 @@ static const char *reason_text(const struct analysis *a, struct arena *texts,
 			    at ? ", at " : "", at ?: "");
 }
 
-static void place(const struct analysis *a, struct arena *texts, const struct idle_sum *sum,
+static void place(const struct trace_set *set, struct arena *texts, const struct idle_sum *sum,
 		  struct finding *finding)
 {
-	finding->place.function = text_function(a->set, sum->longest.fn);
+	finding->place.function = text_function(set, sum->longest.fn);
 	finding_look_up(finding, texts, &sum->longest);
 }
 
@@ -69,10 +69,11 @@ static bool is_spread(const struct idle_sum *sum, const struct rank *rank)
 	       sum->ns < rank->late_ns / SPREAD_MOST;
 }
 
-static void tell_reason(const struct analysis *a, struct arena *texts, const struct idle_sum *sum,
-			const struct rank *rank, struct finding *finding)
+static void tell_reason(const struct trace_set *set, struct arena *texts,
+			const struct idle_sum *sum, const struct rank *rank,
+			struct finding *finding)
 {
-	const char *reason = reason_text(a, texts, sum), *ns = text_time(texts, sum->ns);
+	const char *reason = reason_text(set, texts, sum), *ns = text_time(texts, sum->ns);
 
 	if (!is_spread(sum, rank)) {
 		finding->what = arena_printf(texts, "%s; meanwhile, unlike them, it was %s for %s",
@@ -91,28 +92,28 @@ static void tell_reason(const struct analysis *a, struct arena *texts, const str
 	finding->cost.gain_low_ns = 0;
 }
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct ranks *ranks, struct found *found)
 {
-	struct held_up h = held_up_judge(&a->ranks);
+	const struct model *model = ranks->idle->accounts->model;
+	struct arena *texts = found->texts;
+	struct held_up h = held_up_judge(ranks);
 	const struct idle_sum *sum;
 	struct finding *finding;
 
 	if (h.by != HELD_UP_BY_HOST)
 		return;
-	sum = held_up_reason(&a->idle, h.rank);
-	finding = held_up_finding(&detector_straggler_rank, &a->ranks, &h, findings, n);
+	sum = held_up_reason(ranks->idle, h.rank);
+	finding = held_up_finding(&detector_straggler_rank, ranks, &h, found);
 	finding->what = held_up_words(texts, &h);
 	finding->fix = cure(sum);
 	if (sum) {
-		place(a, texts, sum, finding);
-		tell_reason(a, texts, sum, h.rank, finding);
+		place(model->set, texts, sum, finding);
+		tell_reason(model->set, texts, sum, h.rank, finding);
 	}
 }
 
 const struct detector detector_straggler_rank = {
 	.id = "straggler-rank",
-	.of_ranks = true,
 	.title = "one rank holds the others up: they wait for it in collective operations",
 	.sees = "NCCL's operations of all recorded ranks. One rank comes last, for most of the "
 		"time that GPUs wait in them, 2.5 % of the job's time or more, in nearly all "
@@ -123,5 +124,5 @@ const struct detector detector_straggler_rank = {
 		 "a CPU.",
 	.fix = "Take out of that rank's step what the others do not do, or let all do it in the "
 	       "same step.",
-	.conclude = conclude,
+	.conclude_ranks = conclude,
 };

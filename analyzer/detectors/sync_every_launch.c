@@ -62,11 +62,11 @@ static bool judge(const struct observed *o, struct verdict *v)
 	return true;
 }
 
-static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
 	(void)finding;
-	if (site->rounds.count < ROUNDS_LEAST || site_spread(&a->accounts, site) < TENTHS_LEAST)
+	if (site->rounds.count < ROUNDS_LEAST || site_spread(f->accounts, site) < TENTHS_LEAST)
 		return NULL;
 	return arena_printf(
 		texts,

@@ -36,10 +36,10 @@ struct sum {
 };
 
 /* Tenants come by GPU; a process that shares several GPUs counts once for each. */
-static void add(struct sum *sum, const struct analysis *a, const struct tenant *self, uint64_t ns,
-		bool *seen)
+static void add(struct sum *sum, const struct accounting *accounts, const struct tenant *self,
+		uint64_t ns, bool *seen)
 {
-	struct account account = account_sum(&a->accounts, self->process);
+	struct account account = account_sum(accounts, self->process);
 	uint64_t waited_ns = account.bucket_ns[BUCKET_GPU_INTENDED] +
 			     account.bucket_ns[BUCKET_GPU_HIDDEN] + account.bucket_ns[BUCKET_QUEUE];
 	size_t i = self->process->trace->index;
@@ -61,14 +61,14 @@ static void add(struct sum *sum, const struct analysis *a, const struct tenant *
 	}
 }
 
-static struct sum sum_up(const struct analysis *a)
+static struct sum sum_up(const struct accounting *accounts)
 {
 	struct sum sum = {0};
 	struct tenant *tenants;
 	size_t i, n, begin = 0, end = 0;
-	bool *seen = xcalloc(a->model.n_processes + 1, sizeof(*seen));
+	bool *seen = xcalloc(accounts->model->n_processes + 1, sizeof(*seen));
 
-	tenants = tenants_find(&a->stats, &n);
+	tenants = tenants_find(accounts->stats, &n);
 	for (i = 0; i < n; i++) {
 		uint64_t ns;
 
@@ -76,17 +76,17 @@ static struct sum sum_up(const struct analysis *a)
 			end = tenants_of_gpu(tenants, n, begin = i);
 		ns = sliced_ns(&tenants[i], &tenants[begin], end - begin);
 		if (is_sliced(&tenants[i], ns))
-			add(&sum, a, &tenants[i], ns, seen);
+			add(&sum, accounts, &tenants[i], ns, seen);
 	}
 	free(tenants);
 	free(seen);
 	return sum;
 }
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct accounting *accounts, struct found *found)
 {
-	struct sum sum = sum_up(a);
+	struct arena *texts = found->texts;
+	struct sum sum = sum_up(accounts);
 	struct finding *finding;
 	const char *gpus = "one GPU";
 
@@ -94,7 +94,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 		return;
 	if (sum.gpus > 1)
 		gpus = arena_printf(texts, "%llu GPUs", (unsigned long long)sum.gpus);
-	finding = detector_add(&detector_time_slicing, findings, n);
+	finding = detector_add(&detector_time_slicing, found);
 	finding->origin.process = sum.busiest;
 	finding->origin.processes = (uint32_t)sum.processes;
 	finding->count = sum.tenants;
@@ -121,5 +121,5 @@ const struct detector detector_time_slicing = {
 	.fix = "Start the MPS daemon before the processes (nvidia-cuda-mps-control -d), all of one "
 	       "user: kernels that leave room on the GPU then run at the same time; those that "
 	       "fill it gain nothing. Or give each process a GPU of its own.",
-	.conclude = conclude,
+	.conclude_calls = conclude,
 };

@@ -6,15 +6,15 @@
 #include "findings/held_up.h"
 #include "text/text.h"
 
-static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
-		     size_t *n)
+static void conclude(const struct ranks *ranks, struct found *found)
 {
-	struct held_up h = held_up_judge(&a->ranks);
+	struct arena *texts = found->texts;
+	struct held_up h = held_up_judge(ranks);
 	struct finding *finding;
 
 	if (h.by != HELD_UP_BY_WORK)
 		return;
-	finding = held_up_finding(&detector_uneven_work, &a->ranks, &h, findings, n);
+	finding = held_up_finding(&detector_uneven_work, ranks, &h, found);
 	if (h.mostly)
 		finding->what = arena_printf(texts, "%s; its GPU had other work than the others'",
 					     held_up_words(texts, &h));
@@ -31,7 +31,6 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_uneven_work = {
 	.id = "uneven-work",
-	.of_ranks = true,
 	.title = "ranks have different amounts of work, and wait for the one that has most",
 	.sees = "As slow-gpu, but the last rank's thread had submitted more or other work than "
 		"the others'; or the last rank changes, and ranks wait a tenth of the job's "
@@ -39,5 +38,5 @@ const struct detector detector_uneven_work = {
 	.blind = "Kernels that take longer because of their data.",
 	.fix = "Divide the work evenly: batches of the same number of tokens (sort or pack "
 	       "sequences by length), the same number of layers or experts for each rank.",
-	.conclude = conclude,
+	.conclude_ranks = conclude,
 };

@@ -106,7 +106,7 @@ void digest_make_findings(struct making_digest *m)
 	struct finding *findings;
 	size_t i, n;
 
-	findings = findings_conclude((struct findings *)(uintptr_t)&m->a->findings, m->a,
+	findings = findings_conclude((struct findings *)(uintptr_t)&m->a->findings, &m->a->ranks,
 				     m->symbols, &m->texts, &n);
 	for (i = 0; i < n; i++)
 		add_finding(m, &findings[i]);

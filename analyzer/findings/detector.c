@@ -20,12 +20,12 @@ const struct detector *detectors_find(const char *id)
 	return NULL;
 }
 
-struct finding *detector_add(const struct detector *detector, struct finding **findings, size_t *n)
+struct finding *detector_add(const struct detector *detector, struct found *found)
 {
 	struct finding *finding;
 
-	*findings = grow(*findings, *n, sizeof(**findings));
-	finding = &(*findings)[(*n)++];
+	found->all = grow(found->all, found->n, sizeof(*found->all));
+	finding = &found->all[found->n++];
 	*finding =
 		(struct finding){.detector = detector, .origin.processes = 1, .fix = detector->fix};
 	return finding;

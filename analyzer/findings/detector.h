@@ -6,10 +6,11 @@
  * longer than their own work, of some contracts; all that did not fail, of others. It says what of
  * a call's time is its problem's. Where that depends on what the thread does next, it leaves the
  * verdict open, and `settle` sees the thread's next calls until it is decided. `keep` then looks at
- * what has come together at one place and may say that it is none. Others look at the whole run, in
- * `conclude`. A detector keeps no state and changes nothing.
+ * what has come together at one place and may say that it is none. Others look at the whole run: they
+ * conclude from one of the stages, and those that it stands on. A detector keeps no state and
+ * changes nothing.
  */
-#include "analyzed.h"
+#include "finding.h"
 
 #ifndef CUDASPY_DETECTOR_H
 #define CUDASPY_DETECTOR_H
@@ -44,6 +45,16 @@ enum stalls {
 	STALLS_ACROSS, /* different ones */
 };
 
+struct idle;
+struct ranks;
+
+/* The findings so far. */
+struct found {
+	struct arena *texts; /* what they say */
+	struct finding *all;
+	size_t n;
+};
+
 struct detector {
 	const char *id; /* "pageable-copy" */
 	const char *title; /* a few words */
@@ -56,7 +67,6 @@ struct detector {
 	/* What the thread did on a CPU right behind its calls stood in the GPU's way because of
 	 * them: for idle_price.h. */
 	bool idle_behind;
-	bool of_ranks; /* it is about collective operations, not calls */
 	bool of_idle; /* it is about GPUs that have nothing to do, not calls */
 	enum stalls stalls;
 	bool kernels; /* which ones were launched is told behind what `keep` says */
@@ -78,13 +88,15 @@ struct detector {
 	 * to it they are time that passes. */
 	bool patient;
 	/* What is found here, in a sentence; NULL: nothing. May change gain and fix. */
-	const char *(*keep)(const struct analysis *a, const struct site *site,
+	const char *(*keep)(const struct findings *f, const struct site *site,
 			    struct finding *finding, struct arena *texts);
 	/* The cure where it is one of NVIDIA's libraries that calls, that file; NULL: the same. */
 	const char *(*fix_of_library)(const char *library, struct arena *texts);
-	/* Adds findings of the whole run. */
-	void (*conclude)(const struct analysis *a, struct arena *texts, struct finding **findings,
-			 size_t *n);
+	/* One of them, which adds findings of the whole run: from what became of calls; from when GPUs
+	 * had nothing to do, and threads were outside of calls; from collective operations. */
+	void (*conclude_calls)(const struct accounting *accounts, struct found *found);
+	void (*conclude_idle)(const struct idle *idle, struct found *found);
+	void (*conclude_ranks)(const struct ranks *ranks, struct found *found);
 };
 
 /* The table of them: detectors/table.c. */
@@ -97,7 +109,7 @@ const struct detector *detectors_row(size_t i);
 /* The detector of that id, or NULL. */
 const struct detector *detectors_find(const char *id);
 
-/* For conclude: a new finding at the end of the array, of the whole run. */
-struct finding *detector_add(const struct detector *detector, struct finding **findings, size_t *n);
+/* For those that conclude: a new finding, of the whole run, behind the others. */
+struct finding *detector_add(const struct detector *detector, struct found *found);
 
 #endif

@@ -7,6 +7,7 @@
 #include "detector.h"
 #include "idle_price.h"
 #include "one_mistake.h"
+#include "ranks/ranks.h"
 #include "base/lines.h"
 #include "text/where.h"
 #include "text/text.h"
@@ -250,7 +251,7 @@ static const char *kernels_text(const struct site *site, struct symbolizer *symb
 }
 
 /* What the site says of itself; false: its detector finds nothing in it. */
-static bool fill(struct finding *finding, const struct analysis *a, struct symbolizer *symbols,
+static bool fill(struct finding *finding, const struct findings *f, struct symbolizer *symbols,
 		 struct arena *texts)
 {
 	const struct site *site = finding->site;
@@ -264,7 +265,7 @@ static bool fill(struct finding *finding, const struct analysis *a, struct symbo
 	cost->gain_high_ns = site->cost.gain_high_ns + cost->others_ns;
 	cost->gain_known = true;
 	finding->fix = finding->detector->fix;
-	finding->what = finding->detector->keep(a, site, finding, texts);
+	finding->what = finding->detector->keep(f, site, finding, texts);
 	if (finding->what && finding->detector->kernels)
 		finding->what = arena_printf(texts, "%s%s", finding->what,
 					     kernels_text(site, symbols, texts));
@@ -272,13 +273,13 @@ static bool fill(struct finding *finding, const struct analysis *a, struct symbo
 }
 
 /* Asks the detectors which are findings. */
-static size_t sift(struct finding *findings, size_t n, const struct analysis *a,
+static size_t sift(struct finding *findings, size_t n, const struct findings *f,
 		   struct symbolizer *symbols, struct arena *texts)
 {
 	size_t i, kept = 0;
 
 	for (i = 0; i < n; i++)
-		if (fill(&findings[i], a, symbols, texts))
+		if (fill(&findings[i], f, symbols, texts))
 			findings[kept++] = findings[i];
 	return kept;
 }
@@ -320,7 +321,7 @@ static struct finding *absorber_of(const struct finding *f, struct finding **abs
 }
 
 /* One finding for a cause: what another one is part of goes into that. */
-static size_t absorb(struct finding *findings, size_t n, const struct analysis *a,
+static size_t absorb(struct finding *findings, size_t n, const struct findings *f,
 		     struct symbolizer *symbols, struct arena *texts)
 {
 	struct finding **absorbers = xcalloc(n, sizeof(struct finding *));
@@ -336,7 +337,7 @@ static size_t absorb(struct finding *findings, size_t n, const struct analysis *
 		if (!whole)
 			continue;
 		site_join(whole->site, findings[i].site);
-		fill(whole, a, symbols, texts);
+		fill(whole, f, symbols, texts);
 		findings[i].what = NULL;
 	}
 	free(absorbers);
@@ -632,46 +633,60 @@ static void weigh(struct finding *finding, const struct accounting *accounts)
 	judge_recurrence(finding, accounts);
 }
 
-struct finding *findings_conclude(struct findings *f, const struct analysis *a,
+/* What detectors find in the whole run. */
+static void add_of_run(struct found *found, const struct ranks *ranks, struct symbolizer *symbols)
+{
+	const struct idle *idle = ranks->idle;
+	const struct detector *detector;
+	size_t i, n_sites = found->n;
+
+	for (i = 0; (detector = detectors_row(i)); i++) {
+		if (detector->conclude_calls)
+			detector->conclude_calls(idle->accounts, found);
+		if (detector->conclude_idle)
+			detector->conclude_idle(idle, found);
+		if (detector->conclude_ranks)
+			detector->conclude_ranks(ranks, found);
+	}
+	for (i = n_sites; i < found->n; i++)
+		place_added(&found->all[i], symbols, found->texts);
+}
+
+struct finding *findings_conclude(struct findings *f, const struct ranks *ranks,
 				  struct symbolizer *symbols, struct arena *texts, size_t *n)
 {
-	struct finding *findings = NULL;
-	const struct detector *detector;
+	const struct trace_set *set = f->accounts->model->set;
+	struct found found = {.texts = texts};
 	struct site *site, *next;
-	size_t i, count = 0, n_sites;
+	size_t i;
 
 	sites_settle(f->accounts);
 	HASH_ITER (hh, f->sites, site, next) {
 		if (!site->count) /* all claims were let go */
 			continue;
-		findings = grow(findings, count, sizeof(*findings));
-		findings[count++] = from_site(site, &a->accounts, symbols, texts);
+		found.all = grow(found.all, found.n, sizeof(*found.all));
+		found.all[found.n++] = from_site(site, f->accounts, symbols, texts);
 	}
-	if (count) {
-		count = merge_everywhere(findings, merge(findings, count));
-		count = absorb(findings, sift(findings, count, a, symbols, texts), a, symbols,
-			       texts);
+	if (found.n) {
+		found.n = merge_everywhere(found.all, merge(found.all, found.n));
+		found.n = absorb(found.all, sift(found.all, found.n, f, symbols, texts), f, symbols,
+				 texts);
 	}
-	n_sites = count;
-	idle_price_sites(f, &a->idle, findings, count);
-	for (i = 0; (detector = detectors_row(i)); i++)
-		if (detector->conclude)
-			detector->conclude(a, texts, &findings, &count);
-	for (i = n_sites; i < count; i++)
-		place_added(&findings[i], symbols, texts);
-	for (i = 0; i < count; i++) {
-		if (a->set->n_hosts == 1)
-			findings[i].origin.host = &a->set->hosts[0];
-		weigh(&findings[i], &a->accounts);
-		look_into_stacks(&findings[i], symbols, texts);
-		find_cure(&findings[i], texts);
+	idle_price_sites(f, ranks->idle, found.all, found.n);
+	add_of_run(&found, ranks, symbols);
+	for (i = 0; i < found.n; i++) {
+		if (set->n_hosts == 1)
+			found.all[i].origin.host = &set->hosts[0];
+		weigh(&found.all[i], f->accounts);
+		look_into_stacks(&found.all[i], symbols, texts);
+		find_cure(&found.all[i], texts);
 	}
-	add_up(&a->accounts, findings, count);
-	findings_name_causes(findings, count, texts);
-	if (count)
-		qsort(findings, count, sizeof(*findings), by_price);
-	*n = count;
-	return findings;
+	add_up(f->accounts, found.all, found.n);
+	findings_name_causes(found.all, found.n, texts);
+	if (found.n)
+		qsort(found.all, found.n, sizeof(*found.all), by_price);
+	*n = found.n;
+	return found.all;
 }
 
 void findings_free(struct finding *findings, size_t n)

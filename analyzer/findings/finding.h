@@ -18,11 +18,11 @@
 #include "account/account.h"
 #include "symbols/symbolize.h"
 
-struct analysis;
 struct detector;
 
 struct claim;
 struct idle_part;
+struct ranks;
 
 /* Operations outstanding of those the call may wait for, when it began: at most; 0 is certain.
  * UINT64_MAX: unknown. */
@@ -361,7 +361,7 @@ void sites_settle(struct accounting *accounts);
  * After the last record: the findings, the costliest first; `texts` owns what they say, the caller
  * frees the array. Calls made at no known place are a finding, too.
  */
-struct finding *findings_conclude(struct findings *f, const struct analysis *a,
+struct finding *findings_conclude(struct findings *f, const struct ranks *ranks,
 				  struct symbolizer *symbols, struct arena *texts, size_t *n);
 void findings_free(struct finding *findings, size_t n);
 

@@ -168,9 +168,9 @@ static void held_up_price(const struct ranks *ranks, struct finding *finding,
 }
 
 struct finding *held_up_finding(const struct detector *detector, const struct ranks *ranks,
-				const struct held_up *h, struct finding **findings, size_t *n)
+				const struct held_up *h, struct found *found)
 {
-	struct finding *finding = detector_add(detector, findings, n);
+	struct finding *finding = detector_add(detector, found);
 
 	finding->origin.process = h->rank->process;
 	finding->origin.processes = 1;

@@ -6,6 +6,7 @@
 #define CUDASPY_HELD_UP_H
 
 #include "detector.h"
+#include "ranks/ranks.h"
 
 enum held_up_by {
 	HELD_UP_NOT,
@@ -32,7 +33,7 @@ const struct idle_sum *held_up_reason(const struct idle *idle, const struct rank
 
 /* A new finding of a detector: whose, how often, and what it costs. */
 struct finding *held_up_finding(const struct detector *detector, const struct ranks *ranks,
-				const struct held_up *h, struct finding **findings, size_t *n);
+				const struct held_up *h, struct found *found);
 
 /* "rank 1 (GPU 1) holds the other ranks up: it came last to 12 of 196 collectives, and the others waited 243.9 ms for it,
  * 14 % of 1.8 s" */

@@ -255,7 +255,7 @@ static bool longest_for(const struct lanes *l, uint64_t tid, struct moment *m)
 static bool worst_of_run(const struct lanes *l, const struct detector *detector, uint64_t tid,
 			 struct moment *m)
 {
-	if (detector && detector->of_ranks) {
+	if (detector && detector->conclude_ranks) {
 		m->text = "the longest wait for another rank";
 		return longest_for(l, tid, m) ||
 		       longest_item(l, ITEMS_COLLECTIVES, COLLECTIVE_WAIT, m);

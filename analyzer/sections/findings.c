@@ -443,7 +443,7 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	struct table *table;
 	size_t i, n, folded, n_shown;
 
-	findings = findings_conclude(&a->findings, a, symbols, &report->arena, &n);
+	findings = findings_conclude(&a->findings, &a->ranks, symbols, &report->arena, &n);
 	gate_look_at_files(gate, findings, n, symbols);
 	gate_judge(gate, &a->accounts, findings, n);
 	report_gate(report, gate);
@@ -550,7 +550,7 @@ void report_findings_about(struct report *report, struct analysis *a, struct sym
 
 	if (subject->kind == SUBJECT_LOCK)
 		return;
-	findings = findings_conclude(&a->findings, a, symbols, &report->arena, &n);
+	findings = findings_conclude(&a->findings, &a->ranks, symbols, &report->arena, &n);
 	gate_judge(&none, &a->accounts, findings, n);
 	first_folded = n - count_folded(findings, n);
 	rows = xcalloc(n + 1, sizeof(*rows));

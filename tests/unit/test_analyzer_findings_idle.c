@@ -347,12 +347,12 @@ static bool is_found_exactly(const struct story *s, const struct detector *detec
 {
 	char path[512];
 	const char *dirs[] = {path};
-	struct finding *findings = NULL;
 	struct trace_set set;
 	struct arena texts = {0};
+	struct found found = {.texts = &texts};
 	struct analysis a;
 	struct idle_gpu *gpu;
-	size_t n = 0, i;
+	size_t i;
 
 	snprintf(path, sizeof(path), "%s/a.%u", s->dir, s->told);
 	assert_int_equal(trace_set_open(&set, dirs, 1, NULL), 0);
@@ -371,18 +371,18 @@ static bool is_found_exactly(const struct story *s, const struct detector *detec
 						  .fn = set.functions.count - 1,
 						  .fn_before = NO_FUNCTION},
 			      exact->launches_ns / 2);
-	detector->conclude(&a, &texts, &findings, &n);
-	if (n) {
-		assert_int_equal(n, 1);
-		assert_int_equal(findings[0].cost.idle_gpu_ns, exact->launches_ns);
-		assert_int_equal(cost_ns(&findings[0].cost), exact->launches_ns);
-		assert_null(strstr(findings[0].what, "inferred"));
+	detector->conclude_idle(&a.idle, &found);
+	if (found.n) {
+		assert_int_equal(found.n, 1);
+		assert_int_equal(found.all[0].cost.idle_gpu_ns, exact->launches_ns);
+		assert_int_equal(cost_ns(&found.all[0].cost), exact->launches_ns);
+		assert_null(strstr(found.all[0].what, "inferred"));
 	}
-	findings_free(findings, n);
+	findings_free(found.all, found.n);
 	arena_release(&texts);
 	analysis_release(&a);
 	trace_set_release(&set);
-	return n;
+	return found.n;
 }
 
 static bool is_launch_bound(const struct story *s, const struct exact_times *exact)

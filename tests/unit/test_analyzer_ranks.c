@@ -308,19 +308,20 @@ static void finds_that_says(const struct job *job, const char *id, const char *s
 	static const char *const ids[] = {"straggler-rank",    "slow-gpu",
 					  "uneven-work",       "exposed-collective",
 					  "small-collectives", "collective-order"};
-	struct finding *findings = NULL;
 	struct arena texts = {0};
-	size_t n = 0, i, before;
+	struct found found = {.texts = &texts};
+	size_t i, before;
 
 	for (i = 0; i < ARRAY_SIZE(ids); i++) {
-		before = n;
-		detectors_find(ids[i])->conclude(&job->a, &texts, &findings, &n);
-		if ((n > before) != (id && !strcmp(ids[i], id)))
-			fail_msg("%s: %s", ids[i], n > before ? findings[before].what : "nothing");
-		if (n > before && said && !strstr(findings[before].what, said))
-			fail_msg("%s", findings[before].what);
+		before = found.n;
+		detectors_find(ids[i])->conclude_ranks(&job->a.ranks, &found);
+		if ((found.n > before) != (id && !strcmp(ids[i], id)))
+			fail_msg("%s: %s", ids[i],
+				 found.n > before ? found.all[before].what : "nothing");
+		if (found.n > before && said && !strstr(found.all[before].what, said))
+			fail_msg("%s", found.all[before].what);
 	}
-	findings_free(findings, n);
+	findings_free(found.all, found.n);
 	arena_release(&texts);
 }
 
@@ -552,10 +553,9 @@ static void test_reasons(void **state)
 static void test_gain(void **state)
 {
 	struct job *job = *state;
-	struct finding *findings = NULL;
 	struct arena texts = {0};
+	struct found found = {.texts = &texts};
 	const struct rank *last;
-	size_t n = 0;
 	unsigned int i, k;
 
 	begin(job, 4);
@@ -572,14 +572,14 @@ static void test_gain(void **state)
 	conclude(job);
 	check(job, 100 * US);
 	last = rank(job, 3);
-	detectors_find("straggler-rank")->conclude(&job->a, &texts, &findings, &n);
-	assert_int_equal(n, 1);
-	assert_true(findings->cost.gain_known);
-	near_to(findings->cost.gain_high_ns, job->wait[0][3], MS);
-	near_to(findings->cost.gain_low_ns, job->wait[2][3], MS);
+	detectors_find("straggler-rank")->conclude_ranks(&job->a.ranks, &found);
+	assert_int_equal(found.n, 1);
+	assert_true(found.all->cost.gain_known);
+	near_to(found.all->cost.gain_high_ns, job->wait[0][3], MS);
+	near_to(found.all->cost.gain_low_ns, job->wait[2][3], MS);
 	near_to(last->held_ns, job->wait[2][3], MS);
 	assert_true(job->wait[2][3] < job->wait[0][3] - 10 * MS);
-	findings_free(findings, n);
+	findings_free(found.all, found.n);
 	arena_release(&texts);
 }
 
