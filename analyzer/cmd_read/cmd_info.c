@@ -38,10 +38,10 @@ int info_show(const char *const *dirs, size_t n_dirs, const struct trace_filter 
 		report.view = view_for(out);
 		report.view.verbose = true;
 		(void)analysis_run(&analysis, &set, NULL);
-		report_losses(&report, &analysis);
-		report_about(&report, &analysis);
+		report_losses(&report, &analysis.model);
+		report_about(&report, &analysis.stats);
 		add_files(&report, &analysis);
-		report_in_flight(&report, &analysis, 0, NULL);
+		report_in_flight(&report, &analysis.model, 0, NULL);
 		err = renderer_show(renderer, &report, out);
 		report_release(&report);
 		analysis_release(&analysis);

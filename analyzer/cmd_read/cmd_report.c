@@ -108,25 +108,25 @@ void report_add_sections(struct report *report, struct analysis *a, struct symbo
 	struct gate none = {0}, *gate = options->gate ?: &none;
 	struct summary_row *summary;
 
-	a->model.complete = report_losses(report, a);
+	a->model.complete = report_losses(report, &a->model);
 	if (options->gate)
 		gate_look(gate, a->set, a->model.complete);
-	summary = report_summary(report, a);
-	report_cost(report, a);
+	summary = report_summary(report, &a->accounts, &a->cost);
+	report_cost(report, &a->cost);
 	if (options->cost_only)
 		return;
-	report_only(report, a);
-	report_in_flight(report, a, options->end_ns, summary);
+	report_only(report, &a->ranks);
+	report_in_flight(report, &a->model, options->end_ns, summary);
 	if (options->gate)
 		report_judge_calls(gate, summary);
-	report_ranks(report, a, symbols);
-	report_gpus(report, a, symbols);
-	report_findings(report, a, symbols, gate, summary);
-	report_waits(report, a, symbols);
+	report_ranks(report, &a->ranks, symbols);
+	report_gpus(report, &a->idle, symbols);
+	report_findings(report, &a->findings, &a->ranks, symbols, gate, summary);
+	report_waits(report, &a->findings, &a->ranks, symbols);
 	report_ranges(report, &a->idle);
-	report_sharing(report, a);
+	report_sharing(report, &a->stats);
 	report_unread(&report->arena, summary, report_files(report, symbols));
-	report_calls(report, a, options->nested);
+	report_calls(report, &a->stats, options->nested);
 	report_expectations(report, &a->expect);
 }
 

@@ -260,9 +260,9 @@ static int show(struct analysis *analysis, struct symbolizer *symbols, const str
 	report_init(&report, SCHEMA);
 	report.view = view_for(asked->out);
 	report.view.verbose = true;
-	analysis->model.complete = report_losses(&report, analysis);
-	report_only(&report, analysis);
-	report_waits(&report, analysis, symbols);
+	analysis->model.complete = report_losses(&report, &analysis->model);
+	report_only(&report, &analysis->ranks);
+	report_waits(&report, &analysis->findings, &analysis->ranks, symbols);
 	report_files(&report, symbols);
 	if (subject->kind == SUBJECT_PLACE && !report_find(&report, "findings")->n_rows &&
 	    !report_find(&report, "worst_calls")->n_rows)
@@ -310,9 +310,9 @@ static int answer_rank(int64_t number, const struct asked *asked)
 		report_init(&report, SCHEMA);
 		report.view = view_for(asked->out);
 		report.view.verbose = true;
-		analysis.model.complete = report_losses(&report, &analysis);
-		report_only(&report, &analysis);
-		report_rank(&report, &analysis, symbols, rank);
+		analysis.model.complete = report_losses(&report, &analysis.model);
+		report_only(&report, &analysis.ranks);
+		report_rank(&report, &analysis.ranks, symbols, rank);
 		report_files(&report, symbols);
 		err = renderer_show(asked->renderer, &report, asked->out);
 		report_release(&report);

@@ -226,7 +226,7 @@ int digest_make(struct digest *digest, const struct analysis *a, struct symboliz
 
 	m.begin_ns = a->model.records ? a->model.first_ns : 0;
 	digest_data_init(&m.data, &digest->schema);
-	idle_writer_init(&m.words, &m.texts, a, symbols);
+	idle_writer_init(&m.words, &m.texts, &a->idle, symbols);
 	make_rank(&m);
 	for (i = 0; i < a->idle.n_gpus; i++)
 		make_gpu(&m, &a->idle.gpus[i]);

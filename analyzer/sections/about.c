@@ -100,7 +100,7 @@ static const char *rank_words(struct arena *texts, const struct metadata *m)
 	return words;
 }
 
-static struct process_row describe(const struct analysis *a, const struct process *process,
+static struct process_row describe(const struct callstats *stats, const struct process *process,
 				   struct arena *texts)
 {
 	const struct trace *trace = process->trace;
@@ -130,9 +130,9 @@ static struct process_row describe(const struct analysis *a, const struct proces
 	};
 	size_t i;
 
-	for (i = 0; i < a->model.n_threads; i++)
-		row.threads += a->model.threads[i]->process == process &&
-			       (a->stats.threads[i].count || a->stats.threads[i].counted);
+	for (i = 0; i < stats->model->n_threads; i++)
+		row.threads += stats->model->threads[i]->process == process &&
+			       (stats->threads[i].count || stats->threads[i].counted);
 	row.kernels = HASH_COUNT(process->kernels);
 	row.trace_text = arena_printf(texts, "trace    %s", row.trace);
 	if (row.command_line)
@@ -149,14 +149,14 @@ static struct process_row describe(const struct analysis *a, const struct proces
 	return row;
 }
 
-static void add_processes(struct report *report, const struct analysis *a)
+static void add_processes(struct report *report, const struct callstats *stats)
 {
-	struct process_row *rows = xcalloc(a->model.n_processes, sizeof(*rows));
+	struct process_row *rows = xcalloc(stats->model->n_processes, sizeof(*rows));
 	size_t i;
 
-	for (i = 0; i < a->model.n_processes; i++)
-		rows[i] = describe(a, &a->model.processes[i], &report->arena);
-	report_add(report, &process_kind, rows, a->model.n_processes);
+	for (i = 0; i < stats->model->n_processes; i++)
+		rows[i] = describe(stats, &stats->model->processes[i], &report->arena);
+	report_add(report, &process_kind, rows, stats->model->n_processes);
 }
 
 /* ---- environment ---------------------------------------------------------------------------- */
@@ -182,13 +182,13 @@ static const struct table_kind env_kind = {
 	.row_bytes = sizeof(struct env_row),
 };
 
-static void add_environment(struct report *report, const struct analysis *a)
+static void add_environment(struct report *report, const struct trace_set *set)
 {
 	struct env_row *rows = NULL;
 	size_t i, j, k, n = 0;
 
-	for (i = 0; i < a->set->n_traces; i++) {
-		const struct metadata *m = &a->set->traces[i]->metadata;
+	for (i = 0; i < set->n_traces; i++) {
+		const struct metadata *m = &set->traces[i]->metadata;
 
 		for (j = 0; j < m->n_env; j++) {
 			if (strncmp(m->env[j].key, "env_", 4))
@@ -237,13 +237,13 @@ static const struct table_kind gpu_kind = {
 	.when_empty = "none was seen",
 };
 
-static void add_gpus(struct report *report, const struct analysis *a)
+static void add_gpus(struct report *report, const struct model *model)
 {
 	struct gpu_row *rows = NULL;
 	size_t i, j, n = 0;
 
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
+	for (i = 0; i < model->n_processes; i++) {
+		const struct process *process = &model->processes[i];
 
 		for (j = 0; j < process->n_gpus; j++) {
 			const struct gpu *gpu = &process->gpus[j];
@@ -298,14 +298,14 @@ static int by_kind(const void *a, const void *b)
 	return order ? order : strcmp(x->text, y->text);
 }
 
-static void add_notes(struct report *report, const struct analysis *a)
+static void add_notes(struct report *report, const struct model *model)
 {
 	struct note_row *rows = NULL;
 	const struct note *note;
 	size_t i, n = 0;
 
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
+	for (i = 0; i < model->n_processes; i++) {
+		const struct process *process = &model->processes[i];
 
 		for (note = process->notes; note; note = note->hh.next) {
 			rows = grow(rows, n, sizeof(*rows));
@@ -353,13 +353,13 @@ static const struct table_kind memory_kind = {
 	.when_empty = "unknown: there is no board",
 };
 
-static void add_memory(struct report *report, const struct analysis *a)
+static void add_memory(struct report *report, const struct model *model)
 {
 	struct memory_row *rows = NULL;
 	size_t n = 0;
 
-	for (size_t i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
+	for (size_t i = 0; i < model->n_processes; i++) {
+		const struct process *process = &model->processes[i];
 		const struct board *board = &process->trace->board;
 
 		if (!board->present)
@@ -416,25 +416,25 @@ static const struct part_seen *find_part(const struct process *process, uint32_t
 	return NULL;
 }
 
-static void add_parts(struct report *report, const struct analysis *a)
+static void add_parts(struct report *report, const struct model *model)
 {
 	struct part_row *rows = NULL;
 	size_t n = 0;
 
-	for (size_t i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
+	for (size_t i = 0; i < model->n_processes; i++) {
+		const struct process *process = &model->processes[i];
 		const struct trace *trace = process->trace;
 
 		for (size_t j = 0; j < trace->n_parts; j++) {
 			const struct part_seen *seen = find_part(process, trace->parts[j].number);
-			uint64_t begin_ns = max_u64(seen ? seen->begin_ns : 0, a->model.first_ns);
+			uint64_t begin_ns = max_u64(seen ? seen->begin_ns : 0, model->first_ns);
 
 			rows = grow(rows, n, sizeof(*rows));
 			rows[n++] = (struct part_row){
 				.process = text_process(&report->arena, trace),
 				.part = arena_printf(&report->arena, "%u", trace->parts[j].number),
 				.trace = arena_printf(&report->arena, "%s", trace->parts[j].dir),
-				.begin_ns = begin_ns - a->model.first_ns,
+				.begin_ns = begin_ns - model->first_ns,
 				.duration_ns =
 					seen && seen->end_ns
 						? seen->end_ns - min_u64(begin_ns, seen->end_ns)
@@ -447,13 +447,13 @@ static void add_parts(struct report *report, const struct analysis *a)
 		report_add(report, &part_kind, rows, n);
 }
 
-void report_about(struct report *report, const struct analysis *a)
+void report_about(struct report *report, const struct callstats *stats)
 {
-	add_processes(report, a);
-	add_gpus(report, a);
-	report_mps(report, a);
-	add_parts(report, a);
-	add_environment(report, a);
-	add_notes(report, a);
-	add_memory(report, a);
+	add_processes(report, stats);
+	add_gpus(report, stats->model);
+	report_mps(report, stats->model);
+	add_parts(report, stats->model);
+	add_environment(report, stats->model->set);
+	add_notes(report, stats->model);
+	add_memory(report, stats->model);
 }

@@ -58,16 +58,16 @@ static int by_total(const void *a, const void *b)
 }
 
 static void add_calls(struct report *report, const struct table_kind *kind,
-		      const struct analysis *a, const struct calls *calls)
+		      const struct callstats *stats, const struct calls *calls)
 {
 	size_t i, n = 0;
-	struct call_row *rows = xcalloc(a->stats.n_functions, sizeof(*rows));
+	struct call_row *rows = xcalloc(stats->n_functions, sizeof(*rows));
 
-	for (i = 0; i < a->stats.n_functions; i++)
+	for (i = 0; i < stats->n_functions; i++)
 		if (calls[i].count)
 			rows[n++] = (struct call_row){
-				.function =
-					report_text(report, "%s", a->set->functions.all[i].name),
+				.function = report_text(report, "%s",
+							stats->model->set->functions.all[i].name),
 				.count = calls[i].count,
 				.failed = calls[i].failed,
 				.total_ns = calls[i].total_ns,
@@ -121,14 +121,14 @@ static int by_thread_total(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-static void add_threads(struct report *report, const struct analysis *a)
+static void add_threads(struct report *report, const struct callstats *stats)
 {
 	size_t i, n = 0;
-	struct thread_row *rows = xcalloc(a->model.n_threads, sizeof(*rows));
+	struct thread_row *rows = xcalloc(stats->model->n_threads, sizeof(*rows));
 
-	for (i = 0; i < a->model.n_threads; i++) {
-		const struct thread *thread = a->model.threads[i];
-		const struct calls_sum *sum = &a->stats.threads[i];
+	for (i = 0; i < stats->model->n_threads; i++) {
+		const struct thread *thread = stats->model->threads[i];
+		const struct calls_sum *sum = &stats->threads[i];
 		const struct trace *trace = thread->process->trace;
 
 		if (sum->count || sum->counted || sum->copied_bytes)
@@ -177,16 +177,16 @@ static const struct table_kind device_kind = {
 	.text_rows = 16,
 };
 
-static void add_devices(struct report *report, const struct analysis *a)
+static void add_devices(struct report *report, const struct callstats *stats)
 {
 	struct device_row *rows = NULL;
 	size_t i, n = 0;
 
-	for (i = 0; i < a->model.n_processes * CALLSTATS_DEVICES; i++) {
-		const struct process *process = &a->model.processes[i / CALLSTATS_DEVICES];
+	for (i = 0; i < stats->model->n_processes * CALLSTATS_DEVICES; i++) {
+		const struct process *process = &stats->model->processes[i / CALLSTATS_DEVICES];
 		unsigned int device = i % CALLSTATS_DEVICES;
-		const struct calls_sum *sum = &a->stats.devices[callstats_index(
-			&a->stats, i / CALLSTATS_DEVICES, device)];
+		const struct calls_sum *sum =
+			&stats->devices[callstats_index(stats, i / CALLSTATS_DEVICES, device)];
 		const struct gpu *gpu;
 
 		if (!sum->count && !sum->copied_bytes)
@@ -243,28 +243,28 @@ static int by_count(const void *a, const void *b)
 	return strcmp(x->function, y->function);
 }
 
-static void add_counted(struct report *report, const struct analysis *a)
+static void add_counted(struct report *report, const struct callstats *stats)
 {
 	size_t i, n = 0;
-	struct counted_row *rows = xcalloc(a->stats.n_functions, sizeof(*rows));
+	struct counted_row *rows = xcalloc(stats->n_functions, sizeof(*rows));
 
-	for (i = 0; i < a->stats.n_functions; i++)
-		if (a->stats.counted[i])
+	for (i = 0; i < stats->n_functions; i++)
+		if (stats->counted[i])
 			rows[n++] = (struct counted_row){
-				report_text(report, "%s", a->set->functions.all[i].name),
-				a->stats.counted[i], a->stats.direct[i].count};
+				report_text(report, "%s", stats->model->set->functions.all[i].name),
+				stats->counted[i], stats->direct[i].count};
 	qsort(rows, n, sizeof(*rows), by_count);
 	report_add(report, &counted_kind, rows, n);
 }
 
-void report_calls(struct report *report, const struct analysis *a, bool nested)
+void report_calls(struct report *report, const struct callstats *stats, bool nested)
 {
-	add_calls(report, &direct_kind, a, a->stats.direct);
+	add_calls(report, &direct_kind, stats, stats->direct);
 	if (nested)
-		add_calls(report, &nested_kind, a, a->stats.nested);
+		add_calls(report, &nested_kind, stats, stats->nested);
 	if (report_rows(report, &thread_kind, 1))
-		add_threads(report, a);
+		add_threads(report, stats);
 	if (report_rows(report, &device_kind, 1))
-		add_devices(report, a);
-	add_counted(report, a);
+		add_devices(report, stats);
+	add_counted(report, stats);
 }

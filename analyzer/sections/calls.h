@@ -6,9 +6,9 @@
 #define CUDASPY_SECTIONS_CALLS_H
 
 #include "base/report.h"
-#include "findings/analyzed.h"
+#include "account/callstats.h"
 
 /* nested: also the calls made inside other calls. */
-void report_calls(struct report *report, const struct analysis *a, bool nested);
+void report_calls(struct report *report, const struct callstats *stats, bool nested);
 
 #endif

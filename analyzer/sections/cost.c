@@ -98,19 +98,19 @@ static struct busiest *busiest(const struct cost_study *cost, size_t n, bool fun
 }
 
 /* Where it was measured, and nothing can be compared, that is another thing than nothing measured. */
-static struct cost_estimate compare(const struct analysis *a, const struct cost_of *of,
+static struct cost_estimate compare(const struct cost_study *cost, const struct cost_of *of,
 				    enum spy_cost_kind without)
 {
-	struct cost_estimate e = cost_compare(&a->cost, of, without);
+	struct cost_estimate e = cost_compare(cost, of, without);
 
-	if (e.verdict == COST_NOTHING && (a->cost.n || a->cost.counted))
+	if (e.verdict == COST_NOTHING && (cost->n || cost->counted))
 		e.verdict = COST_FEW_BLOCKS;
 	return e;
 }
 
-static struct cost_estimate of_all(const struct analysis *a, enum spy_cost_kind without)
+static struct cost_estimate of_all(const struct cost_study *cost, enum spy_cost_kind without)
 {
-	return compare(a, &(struct cost_of){.fn = COST_ALL_FUNCTIONS}, without);
+	return compare(cost, &(struct cost_of){.fn = COST_ALL_FUNCTIONS}, without);
 }
 
 /* Of the time in which something takes so much longer. */
@@ -122,13 +122,13 @@ static double recorders_part(int32_t longer_ppm)
 }
 
 /* What --overhead has made of it; NULL: there was none. */
-static const char *kept(struct arena *texts, const struct analysis *a)
+static const char *kept(struct arena *texts, const struct model *model)
 {
 	double all = 0, lean = 0, counted = 0, cost = 0, wanted = 0;
 	size_t i;
 
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct board *board = &a->model.processes[i].trace->board;
+	for (i = 0; i < model->n_processes; i++) {
+		const struct board *board = &model->processes[i].trace->board;
 		double cycles[SPY_COST_KINDS], whole = 0;
 		unsigned int kind;
 
@@ -161,9 +161,9 @@ static const char *kept(struct arena *texts, const struct analysis *a)
 }
 
 /* The calls of a function, each with what is done until the thread's next one, recorded over counted. */
-static struct cost_estimate of_function(const struct analysis *a, uint32_t fn)
+static struct cost_estimate of_function(const struct cost_study *cost, uint32_t fn)
 {
-	struct cost_estimate e = compare(a, &(struct cost_of){.fn = fn}, SPY_COST_COUNTING);
+	struct cost_estimate e = compare(cost, &(struct cost_of){.fn = fn}, SPY_COST_COUNTING);
 
 	cost_estimate_of_busy(&e);
 	return e;
@@ -181,27 +181,27 @@ static bool is_changed(const struct cost_estimate *e, const struct cost_estimate
 	       low > all;
 }
 
-static const char *changed(struct arena *texts, const struct analysis *a, uint32_t fn,
+static const char *changed(struct arena *texts, const struct model *model, uint32_t fn,
 			   const struct cost_estimate *e)
 {
 	return arena_printf(texts,
 			    "%s, and what is done until the next, took %.2f times as long while "
 			    "recorded (%.2f to %.2f)",
-			    text_function(a->model.set, fn), 1 + e->middle, 1 + e->low,
-			    1 + e->high);
+			    text_function(model->set, fn), 1 + e->middle, 1 + e->low, 1 + e->high);
 }
 
 /* "; " and that of the function of which it is most; or nothing. */
-static const char *changed_most(struct arena *texts, const struct analysis *a,
+static const char *changed_most(struct arena *texts, const struct cost_study *cost,
 				const struct cost_estimate *of_all_calls)
 {
-	size_t n = a->model.set->functions.count, i;
-	struct busiest *all = busiest(&a->cost, n, true);
+	const struct model *model = cost->accounts->model;
+	size_t n = model->set->functions.count, i;
+	struct busiest *all = busiest(cost, n, true);
 	struct cost_estimate most = {.low = 0};
 	uint32_t fn = COST_ALL_FUNCTIONS;
 
 	for (i = 0; i < n && i < FUNCTIONS_SHOWN && all[i].calls; i++) {
-		struct cost_estimate e = of_function(a, all[i].number);
+		struct cost_estimate e = of_function(cost, all[i].number);
 
 		if (!is_changed(&e, of_all_calls) || e.low <= most.low)
 			continue;
@@ -211,24 +211,25 @@ static const char *changed_most(struct arena *texts, const struct analysis *a,
 	free(all);
 	if (fn == COST_ALL_FUNCTIONS)
 		return "";
-	return arena_printf(texts, "; %s", changed(texts, a, fn, &most));
+	return arena_printf(texts, "; %s", changed(texts, model, fn, &most));
 }
 
-const char *report_cost_text(struct arena *texts, const struct analysis *a)
+const char *report_cost_text(struct arena *texts, const struct cost_study *cost)
 {
-	struct cost_estimate e = of_all(a, SPY_COST_COUNTING);
-	const char *limit = kept(texts, a), *why = why_unknown(texts, &e), *text;
+	struct cost_estimate e = of_all(cost, SPY_COST_COUNTING);
+	const char *limit = kept(texts, cost->accounts->model), *why = why_unknown(texts, &e),
+		   *text;
 
 	if (e.verdict == COST_NOTHING)
 		return limit ?: why;
 	if (why)
 		text = arena_printf(texts, "what recording %s this program is unknown: %s%s",
 				    limit ? "with everything costs" : "cost", why,
-				    changed_most(texts, a, &e));
+				    changed_most(texts, cost, &e));
 	else
 		text = arena_printf(texts, "recording %s this program %s%s",
 				    limit ? "with everything costs" : "cost", interval(texts, &e),
-				    changed_most(texts, a, &e));
+				    changed_most(texts, cost, &e));
 	return limit ? arena_printf(texts, "%s; %s", text, limit) : text;
 }
 
@@ -299,11 +300,11 @@ static struct cost_row *add_row(struct cost_row **rows, size_t *n)
 
 /* What would be given back without one part of the recording. */
 static void add_part(struct cost_row **rows, size_t *n, struct arena *texts,
-		     const struct analysis *a, enum spy_cost_kind without, const char *kind,
+		     const struct cost_study *cost, enum spy_cost_kind without, const char *kind,
 		     const char *of)
 {
-	struct cost_rate rate = cost_rate(&a->cost, &(struct cost_of){.fn = COST_ALL_FUNCTIONS});
-	struct cost_estimate e = of_all(a, without);
+	struct cost_rate rate = cost_rate(cost, &(struct cost_of){.fn = COST_ALL_FUNCTIONS});
+	struct cost_estimate e = of_all(cost, without);
 	struct cost_row *row = add_row(rows, n);
 
 	fill(row, texts, &e, &rate);
@@ -313,9 +314,9 @@ static void add_part(struct cost_row **rows, size_t *n, struct arena *texts,
 
 /* Counting alone, over a program without cudaspy: no thread of which there is in this run. */
 static void add_counting(struct cost_row **rows, size_t *n, struct arena *texts,
-			 const struct analysis *a)
+			 const struct cost_study *cost)
 {
-	struct cost_rate rate = cost_rate(&a->cost, &(struct cost_of){.fn = COST_ALL_FUNCTIONS});
+	struct cost_rate rate = cost_rate(cost, &(struct cost_of){.fn = COST_ALL_FUNCTIONS});
 	struct cost_row *row = add_row(rows, n);
 	double part = rate.ns > 0 ? (double)rate.calls * COUNTING_NS / rate.ns : 0;
 
@@ -323,7 +324,7 @@ static void add_counting(struct cost_row **rows, size_t *n, struct arena *texts,
 	row->of = "counting alone, besides";
 	row->cost = arena_printf(texts, "%s %% (computed: %u ns a call)",
 				 percent(texts, part, part / 10), COUNTING_NS);
-	row->only_counted = a->cost.counted;
+	row->only_counted = cost->counted;
 	row->calls_per_s = rate.ns > 0 ? (uint64_t)((double)rate.calls * 1e9 / rate.ns) : 0;
 	row->cost_ppm = row->low_ppm = row->high_ppm = ppm(part);
 }
@@ -331,16 +332,17 @@ static void add_counting(struct cost_row **rows, size_t *n, struct arena *texts,
 /* ---- by thread and by function ---------------------------------------------------------------- */
 
 static void add_threads(struct cost_row **rows, size_t *n, struct arena *texts,
-			const struct analysis *a)
+			const struct cost_study *cost)
 {
-	size_t n_threads = a->model.n_threads, i;
-	struct busiest *all = busiest(&a->cost, n_threads, false);
+	const struct model *model = cost->accounts->model;
+	size_t n_threads = model->n_threads, i;
+	struct busiest *all = busiest(cost, n_threads, false);
 
 	for (i = 0; i < n_threads && i < THREADS_SHOWN && all[i].calls && all[1].calls; i++) {
-		struct cost_of of = {.thread = a->model.threads[all[i].number],
+		struct cost_of of = {.thread = model->threads[all[i].number],
 				     .fn = COST_ALL_FUNCTIONS};
-		struct cost_estimate e = compare(a, &of, SPY_COST_COUNTING);
-		struct cost_rate rate = cost_rate(&a->cost, &of);
+		struct cost_estimate e = compare(cost, &of, SPY_COST_COUNTING);
+		struct cost_rate rate = cost_rate(cost, &of);
 		struct cost_row *row = add_row(rows, n);
 
 		fill(row, texts, &e, &rate);
@@ -352,15 +354,16 @@ static void add_threads(struct cost_row **rows, size_t *n, struct arena *texts,
 
 /* All of which calls were only counted have a row; those with most calls are compared. */
 static void add_functions(struct cost_row **rows, size_t *n, struct arena *texts,
-			  const struct analysis *a)
+			  const struct cost_study *cost)
 {
-	size_t n_functions = a->model.set->functions.count, i;
-	struct cost_estimate of_all_calls = of_all(a, SPY_COST_COUNTING);
-	struct busiest *all = busiest(&a->cost, n_functions, true);
+	const struct model *model = cost->accounts->model;
+	size_t n_functions = model->set->functions.count, i;
+	struct cost_estimate of_all_calls = of_all(cost, SPY_COST_COUNTING);
+	struct busiest *all = busiest(cost, n_functions, true);
 
 	for (i = 0; i < n_functions; i++) {
 		struct cost_of of = {.fn = all[i].number};
-		uint64_t counted = of.fn < a->cost.n_functions ? a->cost.counted_by_fn[of.fn] : 0;
+		uint64_t counted = of.fn < cost->n_functions ? cost->counted_by_fn[of.fn] : 0;
 		struct cost_estimate e = {.verdict = COST_FEW_CALLS};
 		struct cost_rate rate = {0};
 		struct cost_row *row;
@@ -368,40 +371,40 @@ static void add_functions(struct cost_row **rows, size_t *n, struct arena *texts
 		if (!all[i].calls && !counted)
 			continue;
 		if (i < FUNCTIONS_SHOWN) {
-			e = of_function(a, of.fn);
-			rate = cost_rate(&a->cost, &of);
+			e = of_function(cost, of.fn);
+			rate = cost_rate(cost, &of);
 		}
 		row = add_row(rows, n);
 		fill(row, texts, &e, &rate);
 		row->kind = "function";
 		if (is_changed(&e, &of_all_calls))
-			row->sentence = changed(texts, a, of.fn, &e);
+			row->sentence = changed(texts, model, of.fn, &e);
 		row->only_counted = counted;
-		row->function = text_function(a->model.set, of.fn);
+		row->function = text_function(model->set, of.fn);
 		row->of = arena_printf(texts, "%s, and until the next", row->function);
 	}
 	free(all);
 }
 
-void report_cost(struct report *report, const struct analysis *a)
+void report_cost(struct report *report, const struct cost_study *cost)
 {
 	struct arena *texts = &report->arena;
 	struct cost_row *rows = NULL;
 	size_t n = 0;
 	struct table *table;
 
-	if (!a->cost.n && !a->cost.counted) {
+	if (!cost->n && !cost->counted) {
 		report_add(report, &cost_kind, NULL, 0);
 		return;
 	}
-	add_part(&rows, &n, texts, a, SPY_COST_COUNTING, "all",
+	add_part(&rows, &n, texts, cost, SPY_COST_COUNTING, "all",
 		 "recording, over counting its calls");
-	rows[0].sentence = report_cost_text(texts, a);
-	add_part(&rows, &n, texts, a, SPY_COST_NO_PROBES, "probes", "of it: probes of waits");
-	add_part(&rows, &n, texts, a, SPY_COST_NO_STACKS, "stacks", "of it: call stacks");
-	add_counting(&rows, &n, texts, a);
-	add_threads(&rows, &n, texts, a);
-	add_functions(&rows, &n, texts, a);
+	rows[0].sentence = report_cost_text(texts, cost);
+	add_part(&rows, &n, texts, cost, SPY_COST_NO_PROBES, "probes", "of it: probes of waits");
+	add_part(&rows, &n, texts, cost, SPY_COST_NO_STACKS, "stacks", "of it: call stacks");
+	add_counting(&rows, &n, texts, cost);
+	add_threads(&rows, &n, texts, cost);
+	add_functions(&rows, &n, texts, cost);
 	table = report_add(report, &cost_kind, rows, n);
 	table->intro = "In short windows, in random order, calls were recorded, or only counted; "
 		       "this compares how often they were made.";

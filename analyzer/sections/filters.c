@@ -128,25 +128,25 @@ static void describe_options(struct arena *texts, const struct filtering *f, str
 #define OF_GPUS (1u << FILTER_GPU | 1u << FILTER_RANK | 1u << FILTER_PROCESS)
 
 /* What is told of all calls and of the whole recording, whatever the options say. */
-static const char *not_limited(struct arena *texts, const struct analysis *a)
+static const char *not_limited(struct arena *texts, const struct ranks *ranks)
 {
-	const struct filtering *f = &a->filtering;
+	const struct filtering *f = ranks->idle->accounts->filtering;
 	const char *text = "", *window = filter_has_window(f) ? ", but by time" : "";
 
 	if (f->kinds & ~(WINDOW | OF_GPUS))
 		text = arena_printf(texts, "GPUS and findings about idle GPUs%s; ", window);
-	if (a->ranks.n && f->kinds & ~WINDOW)
+	if (ranks->n && f->kinds & ~WINDOW)
 		text = arena_printf(texts, "%sRANKS%s; ", text, window);
-	if (a->ranks.n)
+	if (ranks->n)
 		text = arena_printf(texts, "%sCOLLECTIVES and STEPS; ", text);
-	if (a->accounts.ranges.n_sums)
+	if (ranks->idle->accounts->ranges.n_sums)
 		text = arena_printf(texts, "%show many RANGES there were, and how long; ", text);
 	return arena_printf(texts, "%swhat calls are expected to cost", text);
 }
 
-void report_only(struct report *report, const struct analysis *a)
+void report_only(struct report *report, const struct ranks *ranks)
 {
-	const struct filtering *f = &a->filtering;
+	const struct filtering *f = ranks->idle->accounts->filtering;
 	struct arena *texts = &report->arena;
 	struct only_row *row;
 
@@ -158,8 +158,8 @@ void report_only(struct report *report, const struct analysis *a)
 	row->names = f->found[FILTER_RANGE];
 	row->from_ns = f->from_ns - min_u64(f->from_ns, f->survey.first_ns);
 	row->to_ns = f->to_ns == UINT64_MAX ? UNKNOWN_NS : f->to_ns - f->survey.first_ns;
-	row->calls = a->stats.all.count;
-	row->calls_ns = a->stats.all.total_ns;
+	row->calls = ranks->idle->accounts->stats->all.count;
+	row->calls_ns = ranks->idle->accounts->stats->all.total_ns;
 	row->left_out = f->left_out.calls;
 	row->left_out_ns = f->left_out.ns;
 	row->left_out_counted = f->counted;
@@ -170,6 +170,6 @@ void report_only(struct report *report, const struct analysis *a)
 				   f->counted ? report_text(report, "; %s that were only counted",
 							    text_count(texts, f->counted, "call"))
 					      : "");
-	row->not_limited = not_limited(texts, a);
+	row->not_limited = not_limited(texts, ranks);
 	report_add(report, &only_kind, row, 1);
 }

@@ -5,9 +5,9 @@
 #define CUDASPY_SECTIONS_FILTERS_H
 
 #include "base/report.h"
-#include "findings/analyzed.h"
+#include "ranks/ranks.h"
 
 /* Nothing without a filter. */
-void report_only(struct report *report, const struct analysis *a);
+void report_only(struct report *report, const struct ranks *ranks);
 
 #endif

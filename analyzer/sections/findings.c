@@ -8,7 +8,7 @@
 #include "ranges.h"
 #include "stack.h"
 #include "trace.h"
-#include "findings/analyzed.h"
+#include "ranks/ranks.h"
 #include "findings/detector.h"
 #include "text/where.h"
 #include "text/text.h"
@@ -173,20 +173,21 @@ static const char *idle_gpu_text(struct arena *texts, const struct cost *cost)
 }
 
 /* ", in each step"; nothing where that is unknown. */
-static const char *recurs_text(struct arena *texts, const struct analysis *a,
+static const char *recurs_text(struct arena *texts, const struct model *model,
 			       const struct finding *f)
 {
-	const char *words = recurrence_words(texts, &a->model, &f->recurrence);
+	const char *words = recurrence_words(texts, model, &f->recurrence);
 
 	return words ? arena_printf(texts, ", %s", words) : "";
 }
 
-static const char *cost_text(struct arena *texts, const struct analysis *a, const struct finding *f)
+static const char *cost_text(struct arena *texts, const struct model *model,
+			     const struct finding *f)
 {
 	const struct cost *cost = &f->cost;
 	const char *share = share_text(texts, &cost->stake);
 	const char *alike = alike_text(texts, &f->alike, cost_ns(cost));
-	const char *recurs = recurs_text(texts, a, f);
+	const char *recurs = recurs_text(texts, model, f);
 
 	if (cost->unknown)
 		return arena_printf(texts, "%s; its cost is unknown", f->what);
@@ -199,13 +200,13 @@ static const char *cost_text(struct arena *texts, const struct analysis *a, cons
 		recurs, alike);
 }
 
-static const char *evidence_text(struct arena *texts, const struct analysis *a,
+static const char *evidence_text(struct arena *texts, const struct model *model,
 				 const struct finding *f, const struct evidence *e)
 {
 	if (!e->thread || !f->cost.own_ns)
 		return NULL;
 	return arena_printf(texts, "worst: %s at %s, in %s", text_time(texts, e->duration_ns),
-			    text_since(texts, &a->model, e->begin_ns),
+			    text_since(texts, model, e->begin_ns),
 			    text_thread(texts, e->thread, e->device));
 }
 
@@ -308,7 +309,7 @@ static void describe_python(struct finding_row *row, struct arena *texts,
 	row->python_line = stacks->python[0].at.line;
 }
 
-static struct finding_row describe(struct arena *texts, const struct analysis *a,
+static struct finding_row describe(struct arena *texts, const struct model *model,
 				   struct symbolizer *symbols, const struct finding *f,
 				   uint64_t run_ns)
 {
@@ -320,7 +321,7 @@ static struct finding_row describe(struct arena *texts, const struct analysis *a
 		.title = f->detector->title,
 		.headline = headline(texts, f),
 		.severity = severity_keys[finding_severity(f)],
-		.program = report_program(texts, a->set,
+		.program = report_program(texts, model->set,
 					  f->origin.process ? f->origin.process->trace : NULL),
 		.host = text_known_host(texts, f->origin.host),
 		.function = place->function,
@@ -345,7 +346,7 @@ static struct finding_row describe(struct arena *texts, const struct analysis *a
 		.share_of = cost->unknown ? NULL : share_keys[cost->stake.whole],
 		.share_of_ns = cost->unknown ? 0 : cost->stake.whole_ns,
 		.share_thread = cost->stake.thread ? cost->stake.thread->tid : 0,
-		.recurs = recurrence_words(texts, &a->model, &f->recurrence),
+		.recurs = recurrence_words(texts, model, &f->recurrence),
 		.recurrence = recurs_keys[f->recurrence.recurs],
 		.occasions = f->recurrence.occasions,
 		.every_steps = f->recurrence.steps_sure ? f->recurrence.every : 0,
@@ -370,12 +371,12 @@ static struct finding_row describe(struct arena *texts, const struct analysis *a
 		.before_ns = if_known(f->gate.compared, f->gate.before_ns),
 	};
 
-	if (worst->thread && worst->begin_ns > a->model.first_ns)
-		row.worst_at_ns = worst->begin_ns - a->model.first_ns;
+	if (worst->thread && worst->begin_ns > model->first_ns)
+		row.worst_at_ns = worst->begin_ns - model->first_ns;
 	describe_python(&row, texts, &f->stacks);
-	row.costs = arena_printf(texts, "%s%s%s", cost_text(texts, a, f),
+	row.costs = arena_printf(texts, "%s%s%s", cost_text(texts, model, f),
 				 idle_gpu_text(texts, cost), where_runs(texts, &f->origin));
-	row.evidence = evidence_text(texts, a, f, worst);
+	row.evidence = evidence_text(texts, model, f, worst);
 	row.gain = gain_text(texts, cost, f->fix);
 	if (f->otherwise)
 		row.gain = arena_printf(texts, "%s %s", row.gain, f->otherwise);
@@ -427,31 +428,32 @@ static const char *more_text(struct report *report, const struct gate *gate,
 	return report_text(report, "More: %s why %zu%s", report->called, number, report->again);
 }
 
-static const char *costs_summed(const struct analysis *a)
+static const char *costs_summed(const struct callstats *stats)
 {
-	if (callstats_callers(&a->stats, a->model.n_threads) < 2)
+	if (callstats_callers(stats, stats->model->n_threads) < 2)
 		return NULL;
 	return "Cost and gain are thread-seconds: the time of all threads, added up.";
 }
 
-void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols,
-		     struct gate *gate, struct summary_row *summary)
+void report_findings(struct report *report, struct findings *f, const struct ranks *ranks,
+		     struct symbolizer *symbols, struct gate *gate, struct summary_row *summary)
 {
-	uint64_t run_ns = a->stats.run_ns;
+	uint64_t run_ns = f->accounts->stats->run_ns;
 	struct finding_row *rows;
 	struct finding *findings;
 	struct table *table;
 	size_t i, n, folded, n_shown;
 
-	findings = findings_conclude(&a->findings, &a->ranks, symbols, &report->arena, &n);
+	findings = findings_conclude(f, ranks, symbols, &report->arena, &n);
 	gate_look_at_files(gate, findings, n, symbols);
-	gate_judge(gate, &a->accounts, findings, n);
+	gate_judge(gate, f->accounts, findings, n);
 	report_gate(report, gate);
 	folded = count_folded(findings, n);
 	n_shown = report_rows(report, &finding_kind, n);
 	rows = xcalloc(n_shown + 1, sizeof(*rows));
 	for (i = 0; i < n_shown; i++) {
-		rows[i] = describe(&report->arena, a, symbols, &findings[i], run_ns);
+		rows[i] =
+			describe(&report->arena, f->accounts->model, symbols, &findings[i], run_ns);
 		rows[i].rank = i + 1;
 		rows[i].more = more_text(report, gate, &findings[i], i + 1);
 		rows[i].fails = !gate_asked(gate) ? NULL : findings[i].gate.fails ? "yes" : "no";
@@ -463,7 +465,7 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	if (gate->suppressed)
 		table->minor_name = "minor or suppressed";
 	if (n && folded < n)
-		table->intro = costs_summed(a);
+		table->intro = costs_summed(f->accounts->stats);
 	else if (n)
 		table->intro = gate->suppressed ? "None that costs much and is not suppressed."
 						: "None that costs much.";
@@ -471,13 +473,13 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 
 /* ---- of one subject -------------------------------------------------------------------------- */
 
-static bool has_thread(const struct thread_set *set, const struct analysis *a)
+static bool has_thread(const struct thread_set *set, const struct accounting *accounts)
 {
 	size_t i;
 
-	for (i = 0; i < a->model.n_threads; i++)
-		if (subject_is_thread(&a->accounts.blame.subject, a->model.threads[i]) &&
-		    thread_set_has(set, a->model.threads[i]))
+	for (i = 0; i < accounts->model->n_threads; i++)
+		if (subject_is_thread(&accounts->blame.subject, accounts->model->threads[i]) &&
+		    thread_set_has(set, accounts->model->threads[i]))
 			return true;
 	return false;
 }
@@ -497,16 +499,16 @@ static bool is_at(const struct finding *f, const struct subject_place *place)
 }
 
 /* Only calls have threads and GPUs; what is found in the whole run may have a function. */
-static bool is_about(const struct finding *f, const struct analysis *a)
+static bool is_about(const struct finding *f, const struct accounting *accounts)
 {
-	const struct subject *s = &a->accounts.blame.subject;
+	const struct subject *s = &accounts->blame.subject;
 
 	switch (s->kind) {
 	case SUBJECT_CALL:
 		return f->place.function &&
-		       !strcmp(f->place.function, a->set->functions.all[s->fn].name);
+		       !strcmp(f->place.function, accounts->model->set->functions.all[s->fn].name);
 	case SUBJECT_THREAD:
-		return f->site && has_thread(&f->site->callers, a);
+		return f->site && has_thread(&f->site->callers, accounts);
 	case SUBJECT_DEVICE:
 		return f->site && (f->site->devices >> min_u64(s->device, 63) & 1);
 	case SUBJECT_PLACE:
@@ -538,10 +540,11 @@ static const char *other_places(struct arena *texts, const struct finding *findi
 	return list;
 }
 
-void report_findings_about(struct report *report, struct analysis *a, struct symbolizer *symbols)
+void report_findings_about(struct report *report, struct findings *f, const struct ranks *ranks,
+			   struct symbolizer *symbols)
 {
-	uint64_t run_ns = a->stats.run_ns;
-	const struct subject *subject = &a->accounts.blame.subject;
+	uint64_t run_ns = f->accounts->stats->run_ns;
+	const struct subject *subject = &f->accounts->blame.subject;
 	struct gate none = {0};
 	struct finding_row *rows;
 	struct finding *findings;
@@ -550,14 +553,16 @@ void report_findings_about(struct report *report, struct analysis *a, struct sym
 
 	if (subject->kind == SUBJECT_LOCK)
 		return;
-	findings = findings_conclude(&a->findings, &a->ranks, symbols, &report->arena, &n);
-	gate_judge(&none, &a->accounts, findings, n);
+	findings = findings_conclude(f, ranks, symbols, &report->arena, &n);
+	gate_judge(&none, f->accounts, findings, n);
 	first_folded = n - count_folded(findings, n);
 	rows = xcalloc(n + 1, sizeof(*rows));
 	for (i = 0; i < n; i++) {
-		if (subject->finding ? subject->finding != i + 1 : !is_about(&findings[i], a))
+		if (subject->finding ? subject->finding != i + 1
+				     : !is_about(&findings[i], f->accounts))
 			continue;
-		rows[n_rows] = describe(&report->arena, a, symbols, &findings[i], run_ns);
+		rows[n_rows] =
+			describe(&report->arena, f->accounts->model, symbols, &findings[i], run_ns);
 		rows[n_rows++].rank = i + 1;
 		folded += i >= first_folded && !subject->finding;
 	}

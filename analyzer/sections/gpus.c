@@ -64,18 +64,19 @@ static const struct table_kind gpus_kind = {
 
 /* Is a wait for the GPU certainly a wait for its own work, and not for another one's, or for a
  * function on the host, or another device? */
-static bool waits_prove_work(const struct analysis *a, const struct idle_gpu *gpu)
+static bool waits_prove_work(const struct accounting *accounts, const struct idle_gpu *gpu)
 {
-	uint64_t used = a->accounts.gpus_used[gpu->processes[0]->trace->index];
+	uint64_t used = accounts->gpus_used[gpu->processes[0]->trace->index];
 	uint32_t fn;
 
 	if (gpu->n_processes > 1 || __builtin_popcountll(used) != 1)
 		return false;
-	for (fn = 0; fn < a->set->functions.count && fn < a->stats.n_functions; fn++)
-		if ((a->set->functions.all[fn].does == FUNCTION_SHOWS_OTHERS ||
-		     a->set->functions.all[fn].does == FUNCTION_WAITS_FOR_OTHERS) &&
-		    (a->stats.direct[fn].count + a->stats.nested[fn].count ||
-		     filter_saw_call(&a->filtering, fn)))
+	for (fn = 0;
+	     fn < accounts->model->set->functions.count && fn < accounts->stats->n_functions; fn++)
+		if ((accounts->model->set->functions.all[fn].does == FUNCTION_SHOWS_OTHERS ||
+		     accounts->model->set->functions.all[fn].does == FUNCTION_WAITS_FOR_OTHERS) &&
+		    (accounts->stats->direct[fn].count + accounts->stats->nested[fn].count ||
+		     filter_saw_call(accounts->filtering, fn)))
 			return false;
 	return true;
 }
@@ -83,12 +84,12 @@ static bool waits_prove_work(const struct analysis *a, const struct idle_gpu *gp
 static void describe_feeder(const struct idle_writer *w, const struct idle_gpu *gpu,
 			    struct gpu_row *row)
 {
-	const struct thread *thread = gpu_feeder(&w->a->idle, gpu);
-	const struct host_thread *h = thread ? host_thread_find(&w->a->idle.threads, thread) : NULL;
+	const struct thread *thread = gpu_feeder(w->idle, gpu);
+	const struct host_thread *h = thread ? host_thread_find(&w->idle->threads, thread) : NULL;
 	const char *queried = "";
 	double all_ns;
 
-	if (!h || !w->a->accounts.gaps_told[gpu->processes[0]->trace->index])
+	if (!h || !w->idle->accounts->gaps_told[gpu->processes[0]->trace->index])
 		return;
 	row->feeder_thread = thread->tid;
 	row->feeder_outside_ns = h->outside_ns;
@@ -112,9 +113,9 @@ static void describe_feeder(const struct idle_writer *w, const struct idle_gpu *
 /* ---- exact times ----------------------------------------------------------------------------- */
 
 /* Of its processes the first one whose times are not complete; else those of the first one. */
-static const struct gpu_times *times_of(const struct analysis *a, const struct idle_gpu *gpu)
+static const struct gpu_times *times_of(const struct idle *idle, const struct idle_gpu *gpu)
 {
-	const struct gpu_times *times = a->idle.ops.times;
+	const struct gpu_times *times = idle->ops.times;
 	size_t i = 0;
 
 	while (i < gpu->n_processes && !gpu_times_lost(&times[gpu->processes[i]->trace->index]))
@@ -126,7 +127,7 @@ static const struct gpu_times *times_of(const struct analysis *a, const struct i
 static const char *times_words(const struct idle_writer *w, const struct idle_gpu *gpu,
 			       const struct gpu_row *row)
 {
-	const struct gpu_times *t = times_of(w->a, gpu);
+	const struct gpu_times *t = times_of(w->idle, gpu);
 	const char *small = "";
 
 	switch (t->state) {
@@ -165,7 +166,7 @@ static const char *times_words(const struct idle_writer *w, const struct idle_gp
 static void describe_times(const struct idle_writer *w, const struct idle_gpu *gpu,
 			   struct gpu_row *row)
 {
-	const struct gpu_times *t = times_of(w->a, gpu);
+	const struct gpu_times *t = times_of(w->idle, gpu);
 	uint64_t first_ns = (uint64_t)t->first_offset_ns, last_ns = (uint64_t)t->last_offset_ns;
 
 	row->operations = t->ops;
@@ -236,13 +237,13 @@ static const char *whose(const struct idle_writer *w, const struct process *proc
 /* "GPU 0"; where several processes use GPUs, whose: "GPU 0 (train.123)", "GPU 0 (rank 3)". */
 static const char *who_words(const struct idle_writer *w, const struct idle_gpu *gpu)
 {
-	const struct process *only = w->a->idle.gpus[0].processes[0];
+	const struct process *only = w->idle->gpus[0].processes[0];
 	bool several = false;
 	size_t i;
 
-	for (i = 0; i < w->a->idle.n_gpus; i++)
-		several |= w->a->idle.gpus[i].n_processes > 1 ||
-			   w->a->idle.gpus[i].processes[0] != only;
+	for (i = 0; i < w->idle->n_gpus; i++)
+		several |=
+			w->idle->gpus[i].n_processes > 1 || w->idle->gpus[i].processes[0] != only;
 	if (!several)
 		return arena_printf(w->texts, "GPU %u", gpu->device);
 	if (gpu->n_processes > 1)
@@ -253,16 +254,16 @@ static const char *who_words(const struct idle_writer *w, const struct idle_gpu 
 
 static struct gpu_row describe(const struct idle_writer *w, size_t number)
 {
-	const struct idle_gpu *gpu = &w->a->idle.gpus[number];
-	const char *unknown = gpu_why_uncertain(&w->a->stats, gpu);
-	bool exact = w->a->model.complete && idle_gpu_is_exact(gpu);
+	const struct idle_gpu *gpu = &w->idle->gpus[number];
+	const char *unknown = gpu_why_uncertain(w->idle->accounts->stats, gpu);
+	bool exact = w->idle->accounts->model->complete && idle_gpu_is_exact(gpu);
 	struct gpu_row row = {
 		.who = who_words(w, gpu),
 		.process = gpu->n_processes > 1 ? "several"
 						: text_process(w->texts, gpu->processes[0]->trace),
 		.name = idle_named(gpu) ? idle_named(gpu)->name : NULL,
 		.device = gpu->device,
-		.work_ns = gpu_work_ns(&w->a->expect, gpu),
+		.work_ns = gpu_work_ns(w->idle->accounts->expect, gpu),
 		.busy_known = exact ? "exact" : "bounds",
 	};
 
@@ -275,9 +276,9 @@ static struct gpu_row describe(const struct idle_writer *w, size_t number)
 		row.busy_ns = gpu->exact.busy_ns;
 	} else {
 		row.idle_ns = row.certain_ns;
-		if (!unknown && waits_prove_work(w->a, gpu))
-			row.busy_ns = min_u64(busy_certain_ns(&w->a->idle, gpu),
-					      row.work_ns - row.idle_ns);
+		if (!unknown && waits_prove_work(w->idle->accounts, gpu))
+			row.busy_ns =
+				min_u64(busy_certain_ns(w->idle, gpu), row.work_ns - row.idle_ns);
 		row.idle_max_ns = row.work_ns - row.busy_ns;
 	}
 	describe_times(w, gpu, &row);
@@ -300,15 +301,15 @@ static int by_device(const void *a, const void *b)
 	return strcmp(x->process, y->process);
 }
 
-void report_gpus(struct report *report, const struct analysis *a, struct symbolizer *symbols)
+void report_gpus(struct report *report, const struct idle *idle, struct symbolizer *symbols)
 {
 	struct idle_writer w;
-	struct gpu_row *rows = xcalloc(a->idle.n_gpus + 1, sizeof(*rows));
+	struct gpu_row *rows = xcalloc(idle->n_gpus + 1, sizeof(*rows));
 	size_t i, n = 0;
 
-	idle_writer_init(&w, &report->arena, a, symbols);
-	for (i = 0; i < a->idle.n_gpus; i++)
-		if (!a->idle.gpus[i].left_out)
+	idle_writer_init(&w, &report->arena, idle, symbols);
+	for (i = 0; i < idle->n_gpus; i++)
+		if (!idle->gpus[i].left_out)
 			rows[n++] = describe(&w, i);
 	idle_writer_release(&w);
 	qsort(rows, n, sizeof(*rows), by_device);

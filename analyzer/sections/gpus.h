@@ -6,9 +6,9 @@
 #define CUDASPY_SECTIONS_GPUS_H
 
 #include "base/report.h"
-#include "findings/analyzed.h"
+#include "idle/idle.h"
 #include "symbols/symbolize.h"
 
-void report_gpus(struct report *report, const struct analysis *a, struct symbolizer *symbols);
+void report_gpus(struct report *report, const struct idle *idle, struct symbolizer *symbols);
 
 #endif

@@ -54,13 +54,13 @@ static int by_place(const void *a, const void *b)
 	       compare_u64(x->code, y->code) ?: compare_u64(x->line, y->line);
 }
 
-void idle_writer_init(struct idle_writer *w, struct arena *texts, const struct analysis *a,
+void idle_writer_init(struct idle_writer *w, struct arena *texts, const struct idle *idle,
 		      struct symbolizer *symbols)
 {
-	const struct idle_sum *sum = a->idle.sums.by_key;
+	const struct idle_sum *sum = idle->sums.by_key;
 
-	*w = (struct idle_writer){.texts = texts, .a = a, .symbols = symbols};
-	w->sums = xcalloc(HASH_COUNT(a->idle.sums.by_key) + 1, sizeof(*w->sums));
+	*w = (struct idle_writer){.texts = texts, .idle = idle, .symbols = symbols};
+	w->sums = xcalloc(HASH_COUNT(idle->sums.by_key) + 1, sizeof(*w->sums));
 	for (; sum; sum = sum->hh.next)
 		w->sums[w->n_sums++] = sum;
 	qsort(w->sums, w->n_sums, sizeof(*w->sums), by_place);
@@ -117,7 +117,7 @@ static const char *site_words(const struct idle_writer *w, const struct process 
 	if (words)
 		return words;
 	words = place_words(w, process, stack, address, ns);
-	function = text_function(w->a->set, fn);
+	function = text_function(w->idle->accounts->model->set, fn);
 	if (!function)
 		return words;
 	return words ? arena_printf(w->texts, "%s in %s", function, words) : function;
@@ -128,7 +128,7 @@ static const char *end_words(const struct idle_writer *w, const struct process *
 			     uint32_t fn, const struct stack *stack, uint64_t address, uint64_t ns)
 {
 	struct python_line line = python_line(stack);
-	const char *function = text_function(w->a->set, fn);
+	const char *function = text_function(w->idle->accounts->model->set, fn);
 	struct place place = {0}, entry;
 
 	if (line.code && line.line)

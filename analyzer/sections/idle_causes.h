@@ -6,7 +6,7 @@
 #define CUDASPY_SECTIONS_IDLE_CAUSES_H
 
 #include "base/table.h"
-#include "findings/analyzed.h"
+#include "idle/idle.h"
 #include "symbols/symbolize.h"
 
 /* Of a GPU's idle time; of a thread's time outside CUDA; of what others waited for a rank. */
@@ -14,13 +14,13 @@ extern const struct table_kind idle_causes_kind, feeder_causes_kind, rank_causes
 
 struct idle_writer {
 	struct arena *texts;
-	const struct analysis *a;
+	const struct idle *idle;
 	struct symbolizer *symbols;
 	const struct idle_sum **sums; /* all, by owner, cause and place */
 	size_t n_sums;
 };
 
-void idle_writer_init(struct idle_writer *w, struct arena *texts, const struct analysis *a,
+void idle_writer_init(struct idle_writer *w, struct arena *texts, const struct idle *idle,
 		      struct symbolizer *symbols);
 void idle_writer_release(struct idle_writer *w);
 

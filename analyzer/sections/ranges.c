@@ -155,11 +155,12 @@ static size_t fill(struct range_row *rows, struct arena *texts, const struct idl
 /* What the recorder left out. */
 static uint64_t count_boards(const struct idle *idle, size_t field)
 {
+	const struct model *model = idle->accounts->model;
 	uint64_t sum = 0, n;
 	size_t i;
 
-	for (i = 0; i < idle->accounts->model->n_processes; i++) {
-		const struct board *board = &idle->accounts->model->processes[i].trace->board;
+	for (i = 0; i < model->n_processes; i++) {
+		const struct board *board = &model->processes[i].trace->board;
 
 		if (!board->present)
 			continue;

@@ -208,12 +208,12 @@ static const struct table *nested(const struct idle_writer *w, const struct tabl
 }
 
 /* The GPU that only this rank uses; NULL: unknown, or others do, too. */
-static const struct idle_gpu *gpu_of(const struct analysis *a, const struct rank *rank)
+static const struct idle_gpu *gpu_of(const struct idle *idle, const struct rank *rank)
 {
 	size_t i;
 
-	for (i = 0; i < a->idle.n_gpus; i++) {
-		const struct idle_gpu *gpu = &a->idle.gpus[i];
+	for (i = 0; i < idle->n_gpus; i++) {
+		const struct idle_gpu *gpu = &idle->gpus[i];
 
 		if (gpu->n_processes == 1 && gpu->processes[0] == rank->process &&
 		    gpu->device == rank->device)
@@ -223,7 +223,7 @@ static const struct idle_gpu *gpu_of(const struct analysis *a, const struct rank
 }
 
 /* A phase that was not found has no end: then all of the process's time counts. */
-static uint64_t work_ns(const struct analysis *a, const struct rank *rank)
+static uint64_t work_ns(const struct expect *expect, const struct rank *rank)
 {
 	const struct process *process = rank->process;
 	const struct phase *phase;
@@ -231,7 +231,7 @@ static uint64_t work_ns(const struct analysis *a, const struct rank *rank)
 
 	if (!process)
 		return 0;
-	phase = &a->expect.phases.all[process->trace->index];
+	phase = &expect->phases.all[process->trace->index];
 	end_ns = min_u64(phase->end_ns, process->last_ns);
 	begin_ns = min_u64(max_u64(phase->begin_ns, process->first_ns), end_ns);
 	return end_ns - begin_ns - process_dormant_ns(process, begin_ns, end_ns);
@@ -244,7 +244,7 @@ static const struct table *devices(const struct idle_writer *w, const struct ran
 	size_t i, n = 0;
 
 	for (i = 0; i < rank->n_processes; i++)
-		used |= w->a->accounts.gpus_used[rank->processes[i]->trace->index];
+		used |= w->idle->accounts->gpus_used[rank->processes[i]->trace->index];
 	for (i = 0; i < 64; i++)
 		if (used >> i & 1)
 			rows[n++].device = i;
@@ -259,9 +259,9 @@ static int by_length(const void *a, const void *b)
 			      : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static const struct table *waited_for(const struct idle_writer *w, const struct rank *rank)
+static const struct table *waited_for(const struct idle_writer *w, const struct ranks *ranks,
+				      const struct rank *rank)
 {
-	const struct ranks *ranks = &w->a->ranks;
 	struct waited_row *rows = xcalloc(ranks->n + 1, sizeof(*rows));
 	size_t i, n = 0;
 
@@ -274,12 +274,12 @@ static const struct table *waited_for(const struct idle_writer *w, const struct 
 }
 
 /* "1.8 s of work: worked 15 %, idle 71 %, waited for other ranks 14 %: 243.9 ms for rank 1" */
-static const char *summary(const struct idle_writer *w, const struct rank *rank,
-			   const struct rank_row *row)
+static const char *summary(const struct idle_writer *w, const struct ranks *ranks,
+			   const struct rank *rank, const struct rank_row *row)
 {
-	const struct idle_gpu *gpu = gpu_of(w->a, rank);
+	const struct idle_gpu *gpu = gpu_of(w->idle, rank);
 	double whole = (double)row->work_ns;
-	const char *waits = text_rank_waits(w->texts, &w->a->ranks, rank);
+	const char *waits = text_rank_waits(w->texts, ranks, rank);
 	const char *words = arena_printf(w->texts, "%s of work", text_time(w->texts, row->work_ns));
 
 	if (gpu && row->busy_ns != UNKNOWN_NS) {
@@ -325,10 +325,10 @@ static const char *held_words(const struct idle_writer *w, const struct rank *ra
 			    largest ?: "nothing that was recorded");
 }
 
-static struct rank_row describe(const struct idle_writer *w, const struct rank *rank)
+static struct rank_row describe(const struct idle_writer *w, const struct ranks *ranks,
+				const struct rank *rank)
 {
-	const struct analysis *a = w->a;
-	const struct idle_gpu *gpu = gpu_of(a, rank);
+	const struct idle_gpu *gpu = gpu_of(w->idle, rank);
 	struct rank_row row = {
 		.who = text_rank_where(w->texts, rank),
 		.host = rank->process ? text_known_host(w->texts, rank->process->trace->host)
@@ -350,23 +350,23 @@ static struct rank_row describe(const struct idle_writer *w, const struct rank *
 		.gpu_late_ns = rank->gpu_late_ns,
 		.start_wait_ns = rank->start_wait_ns,
 		.start_caused_ns = rank->start_caused_ns,
-		.work_ns = work_ns(a, rank),
+		.work_ns = work_ns(w->idle->accounts->expect, rank),
 		.busy_ns = UNKNOWN_NS,
 		.collective_ns = rank->exposed_known ? rank->collective_ns : UNKNOWN_NS,
 		.exposed_ns = rank->exposed_known ? rank->exposed_ns : UNKNOWN_NS,
 		.align_error_ns = rank->align_error_ns,
 		.host_error_ns = rank->host_error_ns,
 		.gpus = devices(w, rank),
-		.waited_for = waited_for(w, rank),
+		.waited_for = waited_for(w, ranks, rank),
 	};
 
-	if (gpu && a->model.complete && idle_gpu_is_exact(gpu)) {
+	if (gpu && w->idle->accounts->model->complete && idle_gpu_is_exact(gpu)) {
 		row.busy_ns = gpu->exact.busy_ns;
 		row.idle_ns = gpu->exact.idle_ns;
-	} else if (gpu && !gpu_why_uncertain(&a->stats, gpu)) {
+	} else if (gpu && !gpu_why_uncertain(w->idle->accounts->stats, gpu)) {
 		row.idle_ns = min_u64(idle_certain_ns(gpu), row.work_ns);
 	}
-	row.summary = summary(w, rank, &row);
+	row.summary = summary(w, ranks, rank, &row);
 	if (rank->late_ns)
 		row.causes = idle_causes(w, &rank_causes_kind, idle_owner_rank(rank->index), NULL,
 					 rank->late_ns);
@@ -387,9 +387,8 @@ static int by_late(const void *a, const void *b)
 
 /* ---- what is known of them ------------------------------------------------------------------- */
 
-static const char *state_words(const struct idle_writer *w)
+static const char *state_words(const struct idle_writer *w, const struct ranks *ranks)
 {
-	const struct ranks *ranks = &w->a->ranks;
 	size_t i;
 
 	for (i = 0; i < ranks->n_states; i++)
@@ -401,10 +400,9 @@ static const char *state_words(const struct idle_writer *w)
 	return "";
 }
 
-static const char *intro(const struct idle_writer *w)
+static const char *intro(const struct idle_writer *w, const struct ranks *ranks)
 {
-	const struct ranks *ranks = &w->a->ranks;
-	const char *words = state_words(w);
+	const char *words = state_words(w, ranks);
 	bool exposed = false;
 	size_t i;
 
@@ -465,9 +463,10 @@ static const char *numbers(const struct idle_writer *w, const struct rank_steps 
 	return i < steps->slow_count ? arena_printf(w->texts, "%s …", words) : words;
 }
 
-static struct slow_row describe_slow(const struct idle_writer *w, const struct rank_step *step)
+static struct slow_row describe_slow(const struct idle_writer *w, const struct ranks *ranks,
+				     const struct rank_step *step)
 {
-	const struct rank *last = step->last < w->a->ranks.n ? w->a->ranks.all[step->last] : NULL;
+	const struct rank *last = step->last < ranks->n ? ranks->all[step->last] : NULL;
 	struct slow_row row = {.number = step->number,
 			       .duration_ns = step->ns,
 			       .wait_ns = step->wait_ns,
@@ -492,9 +491,9 @@ static const char *steps_by(const struct rank_steps *steps)
 	return steps->by == RANK_STEPS_NVTX ? "nvtx" : "pattern";
 }
 
-static void add_steps(struct report *report, const struct idle_writer *w)
+static void add_steps(struct report *report, const struct idle_writer *w, const struct ranks *ranks)
 {
-	const struct rank_steps *steps = &w->a->ranks.steps;
+	const struct rank_steps *steps = &ranks->steps;
 	struct steps_row *row = xcalloc(1, sizeof(*row));
 	struct slow_row *slow = xcalloc(RANK_STEPS_SLOW_MOST, sizeof(*slow));
 	const char *words;
@@ -510,7 +509,7 @@ static void add_steps(struct report *report, const struct idle_writer *w)
 				  .slow_more_ns = steps->slow_more_ns,
 				  .wait_ns = steps->wait_ns};
 	for (i = 0; i < steps->n_slow; i++)
-		slow[i] = describe_slow(w, &steps->slow[i]);
+		slow[i] = describe_slow(w, ranks, &steps->slow[i]);
 	row->slow = nested(w, &slow_kind, slow, steps->n_slow);
 	words = arena_printf(
 		w->texts, "%s, by %s: %s each in the median",
@@ -532,7 +531,8 @@ static void add_steps(struct report *report, const struct idle_writer *w)
 
 /* ---- collective operations ------------------------------------------------------------------- */
 
-static const struct table *shares(const struct idle_writer *w, const struct rank_group *group)
+static const struct table *shares(const struct idle_writer *w, const struct ranks *ranks,
+				  const struct rank_group *group)
 {
 	struct share_row *rows = xcalloc(group->n_last + 1, sizeof(*rows));
 	uint64_t whole_ns = 0;
@@ -543,7 +543,7 @@ static const struct table *shares(const struct idle_writer *w, const struct rank
 	for (i = 0; i < group->n_last; i++)
 		if (group->last[i].count)
 			rows[n++] = (struct share_row){
-				.rank = w->a->ranks.all[i]->number,
+				.rank = ranks->all[i]->number,
 				.percent = whole_ns ? (uint64_t)((double)group->last[i].ns * 100 /
 									 (double)whole_ns +
 								 0.5)
@@ -553,9 +553,9 @@ static const struct table *shares(const struct idle_writer *w, const struct rank
 	return nested(w, &shares_kind, rows, n);
 }
 
-static void add_groups(struct report *report, const struct idle_writer *w)
+static void add_groups(struct report *report, const struct idle_writer *w,
+		       const struct ranks *ranks)
 {
-	const struct ranks *ranks = &w->a->ranks;
 	struct group_row *rows = xcalloc(ranks->n_groups + 1, sizeof(*rows));
 	size_t i;
 
@@ -575,7 +575,7 @@ static void add_groups(struct report *report, const struct idle_writer *w)
 			.transfer_ns = g->transfer_ns,
 			.in_a_row = g->in_a_row,
 			.together = g->nobody,
-			.last_rank_share = shares(w, g),
+			.last_rank_share = shares(w, ranks, g),
 		};
 	}
 	report_add(report, &groups_kind, rows, ranks->n_groups);
@@ -583,9 +583,8 @@ static void add_groups(struct report *report, const struct idle_writer *w)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-void report_ranks(struct report *report, const struct analysis *a, struct symbolizer *symbols)
+void report_ranks(struct report *report, const struct ranks *ranks, struct symbolizer *symbols)
 {
-	const struct ranks *ranks = &a->ranks;
 	bool told = ranks->n > 1 || ranks->any;
 	struct rank **order = xcalloc(ranks->n + 1, sizeof(struct rank *));
 	struct rank_row *rows = xcalloc(ranks->n + 1, sizeof(*rows));
@@ -596,22 +595,22 @@ void report_ranks(struct report *report, const struct analysis *a, struct symbol
 	memcpy(order, ranks->order, ranks->n * sizeof(struct rank *));
 	if (report->text_only && ranks->n > ranks_kind.text_rows)
 		qsort(order, ranks->n, sizeof(*order), by_late);
-	idle_writer_init(&w, &report->arena, a, symbols);
+	idle_writer_init(&w, &report->arena, ranks->idle, symbols);
 	for (i = 0; told && i < report_rows(report, &ranks_kind, ranks->n); i++)
-		rows[i] = describe(&w, order[i]);
+		rows[i] = describe(&w, ranks, order[i]);
 	table = report_add(report, &ranks_kind, rows, told ? ranks->n : 0);
 	if (told)
-		table->intro = intro(&w);
-	add_steps(report, &w);
-	add_groups(report, &w);
+		table->intro = intro(&w, ranks);
+	add_steps(report, &w, ranks);
+	add_groups(report, &w, ranks);
 	idle_writer_release(&w);
 	free(order);
 }
 
 /* "For rank 1 it waited 243.9 ms, the longest in …: rank 1 was …" */
-static const char *chain_words(const struct idle_writer *w, const struct rank *rank)
+static const char *chain_words(const struct idle_writer *w, const struct ranks *ranks,
+			       const struct rank *rank)
 {
-	const struct ranks *ranks = &w->a->ranks;
 	const char *words = "";
 	size_t i;
 
@@ -644,16 +643,16 @@ static const char *chain_words(const struct idle_writer *w, const struct rank *r
 	return *words ? words : NULL;
 }
 
-void report_rank(struct report *report, const struct analysis *a, struct symbolizer *symbols,
+void report_rank(struct report *report, const struct ranks *ranks, struct symbolizer *symbols,
 		 const struct rank *rank)
 {
 	struct rank_row *row = xcalloc(1, sizeof(*row));
 	struct idle_writer w;
 
-	idle_writer_init(&w, &report->arena, a, symbols);
-	*row = describe(&w, rank);
-	row->others = chain_words(&w, rank);
-	report_add(report, &ranks_kind, row, 1)->intro = intro(&w);
-	add_groups(report, &w);
+	idle_writer_init(&w, &report->arena, ranks->idle, symbols);
+	*row = describe(&w, ranks, rank);
+	row->others = chain_words(&w, ranks, rank);
+	report_add(report, &ranks_kind, row, 1)->intro = intro(&w, ranks);
+	add_groups(report, &w, ranks);
 	idle_writer_release(&w);
 }

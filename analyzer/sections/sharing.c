@@ -116,12 +116,12 @@ static const char *share_text(struct arena *texts, const struct tenant *self)
 }
 
 /* A call may have begun before all that is in the trace. */
-static uint64_t since_first(const struct analysis *a, uint64_t ns)
+static uint64_t since_first(const struct model *model, uint64_t ns)
 {
-	return ns > a->model.first_ns ? ns - a->model.first_ns : 0;
+	return ns > model->first_ns ? ns - model->first_ns : 0;
 }
 
-static struct sharing_row describe(struct arena *texts, const struct analysis *a,
+static struct sharing_row describe(struct arena *texts, const struct model *model,
 				   const struct tenant *self, const struct neighbours *others)
 {
 	struct sharing_row row = {
@@ -133,8 +133,8 @@ static struct sharing_row describe(struct arena *texts, const struct analysis *a
 		.pid = self->process->trace->pid,
 		.device = self->gpu->device,
 		.user = self->process->mps.uid,
-		.from_ns = since_first(a, self->use->first_ns),
-		.until_ns = since_first(a, self->use->last_ns),
+		.from_ns = since_first(model, self->use->first_ns),
+		.until_ns = since_first(model, self->use->last_ns),
 		.shared_ns = others->shared_ns,
 		.partners = others->names.count,
 		.multiprocessors = self->gpu->multiprocessors,
@@ -149,7 +149,7 @@ static struct sharing_row describe(struct arena *texts, const struct analysis *a
 	return row;
 }
 
-static void add_sharing(struct report *report, const struct analysis *a)
+static void add_sharing(struct report *report, const struct callstats *stats)
 {
 	struct sharing_row *rows = NULL;
 	struct tenant *tenants;
@@ -157,7 +157,7 @@ static void add_sharing(struct report *report, const struct analysis *a)
 	size_t i, n, begin = 0, end = 0, n_rows = 0;
 	bool slices = false;
 
-	tenants = tenants_find(&a->stats, &n);
+	tenants = tenants_find(stats, &n);
 	for (i = 0; i < n; i++) {
 		struct neighbours others;
 		struct sharing_row row;
@@ -167,7 +167,7 @@ static void add_sharing(struct report *report, const struct analysis *a)
 		others = find_neighbours(&report->arena, &tenants[i], &tenants[begin], end - begin);
 		if (!others.shared_ns)
 			continue;
-		row = describe(&report->arena, a, &tenants[i], &others);
+		row = describe(&report->arena, stats->model, &tenants[i], &others);
 		rows = grow(rows, n_rows, sizeof(*rows));
 		rows[n_rows++] = row;
 		slices |= strcmp(row.how, "MPS") != 0;
@@ -213,14 +213,14 @@ static const struct table_kind turn_kind = {
 };
 
 /* Processes of the trace that were that server's clients. */
-static const char *clients_of(struct arena *texts, const struct analysis *a,
+static const char *clients_of(struct arena *texts, const struct model *model,
 			      const struct host *host, const struct mps_server *self)
 {
 	struct names names = {0};
 	size_t i;
 
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
+	for (i = 0; i < model->n_processes; i++) {
+		const struct process *process = &model->processes[i];
 
 		if (process->trace->host == host && process->mps.ns &&
 		    process->mps.server == self->server && process->mps.uid == self->uid)
@@ -229,19 +229,19 @@ static const char *clients_of(struct arena *texts, const struct analysis *a,
 	return names.count ? names_text(texts, &names) : "processes that were not recorded";
 }
 
-static void add_turns(struct report *report, const struct analysis *a)
+static void add_turns(struct report *report, const struct callstats *stats)
 {
 	struct turn_row *rows = NULL;
 	size_t i, n = 0;
 
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
+	for (i = 0; i < stats->model->n_processes; i++) {
+		const struct process *process = &stats->model->processes[i];
 		const struct mps *before = &process->mps_before;
 		struct mps_server mps;
 		struct turn_row row;
 
-		if (!model_mps_in_the_way(&a->model, process, NULL, &mps) ||
-		    !sharing_turn_ns(&a->stats, process))
+		if (!model_mps_in_the_way(stats->model, process, NULL, &mps) ||
+		    !sharing_turn_ns(stats, process))
 			continue;
 		row = (struct turn_row){
 			.process = text_process(&report->arena, process->trace),
@@ -249,26 +249,27 @@ static void add_turns(struct report *report, const struct analysis *a)
 			.user = before->uid,
 			.server = mps.server,
 			.server_user = mps.uid,
-			.waited_ns = sharing_turn_ns(&a->stats, process),
+			.waited_ns = sharing_turn_ns(stats, process),
 		};
-		row.text = report_text(report,
-				       "%s; the daemon's server worked for user %u (%s) when it "
-				       "called cuInit, or before it got its own",
-				       process->mps.ns || process->init_ns
-					       ? "at most, because it contains what else cuInit did"
-					       : "and had not come out of cuInit",
-				       mps.uid,
-				       clients_of(&report->arena, a, process->trace->host, &mps));
+		row.text = report_text(
+			report,
+			"%s; the daemon's server worked for user %u (%s) when it "
+			"called cuInit, or before it got its own",
+			process->mps.ns || process->init_ns
+				? "at most, because it contains what else cuInit did"
+				: "and had not come out of cuInit",
+			mps.uid,
+			clients_of(&report->arena, stats->model, process->trace->host, &mps));
 		rows = grow(rows, n, sizeof(*rows));
 		rows[n++] = row;
 	}
 	report_add(report, &turn_kind, rows, n);
 }
 
-void report_sharing(struct report *report, const struct analysis *a)
+void report_sharing(struct report *report, const struct callstats *stats)
 {
-	add_sharing(report, a);
-	add_turns(report, a);
+	add_sharing(report, stats);
+	add_turns(report, stats);
 }
 
 /* ---- info ----------------------------------------------------------------------------------- */
@@ -322,13 +323,13 @@ static const char *set_text(struct arena *texts, const char *text)
 	return *text ? arena_printf(texts, "%s", text) : NULL;
 }
 
-void report_mps(struct report *report, const struct analysis *a)
+void report_mps(struct report *report, const struct model *model)
 {
 	struct mps_row *rows = NULL;
 	size_t i, n = 0;
 
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
+	for (i = 0; i < model->n_processes; i++) {
+		const struct process *process = &model->processes[i];
 		const struct mps *mps = process->mps.ns ? &process->mps : &process->mps_before;
 
 		if (!mps->ns || !*mps->directory)

@@ -115,17 +115,17 @@ static void add_process_losses(struct loss_rows *l, const struct process *proces
 			add_loss(l, trace, note->count, "blind", note->text);
 }
 
-bool report_losses(struct report *report, const struct analysis *a)
+bool report_losses(struct report *report, const struct model *model)
 {
 	struct loss_rows l = {.report = report};
 	size_t i;
 
-	add_loss(&l, NULL, a->set->not_found, "not_found",
+	add_loss(&l, NULL, model->set->not_found, "not_found",
 		 "directories that were named, and cannot be read or hold no trace");
-	add_loss(&l, NULL, a->set->unreadable, "unreadable",
+	add_loss(&l, NULL, model->set->unreadable, "unreadable",
 		 "traces that could not be read at all");
-	for (i = 0; i < a->model.n_processes; i++)
-		add_process_losses(&l, &a->model.processes[i]);
+	for (i = 0; i < model->n_processes; i++)
+		add_process_losses(&l, &model->processes[i]);
 	return !report_add(report, &loss_kind, l.rows, l.n)->n_rows;
 }
 
@@ -210,27 +210,28 @@ static const struct table_kind phase_kind = {
 	.json_only = true,
 };
 
-static uint64_t since_begin(const struct analysis *a, uint64_t ns)
+static uint64_t since_begin(const struct model *model, uint64_t ns)
 {
-	return ns - min_u64(ns, a->model.first_ns);
+	return ns - min_u64(ns, model->first_ns);
 }
 
-static const struct phase_row *add_phases(struct report *report, const struct analysis *a)
+static const struct phase_row *add_phases(struct report *report, const struct accounting *accounts)
 {
-	struct phase_row *rows = xcalloc(a->model.n_processes, sizeof(*rows));
+	struct phase_row *rows = xcalloc(accounts->model->n_processes, sizeof(*rows));
 	size_t i;
 
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
-		const struct phase *phase = &a->expect.phases.all[i];
+	for (i = 0; i < accounts->model->n_processes; i++) {
+		const struct process *process = &accounts->model->processes[i];
+		const struct phase *phase = &accounts->expect->phases.all[i];
 
 		rows[i].process = text_process(&report->arena, process->trace);
 		rows[i].found = phase->found ? "yes" : "no";
-		rows[i].begin_ns =
-			since_begin(a, phase->found ? phase->begin_ns : process->first_ns);
-		rows[i].end_ns = since_begin(a, phase->found ? phase->end_ns : process->last_ns);
+		rows[i].begin_ns = since_begin(accounts->model,
+					       phase->found ? phase->begin_ns : process->first_ns);
+		rows[i].end_ns = since_begin(accounts->model,
+					     phase->found ? phase->end_ns : process->last_ns);
 	}
-	report_add(report, &phase_kind, rows, a->model.n_processes);
+	report_add(report, &phase_kind, rows, accounts->model->n_processes);
 	return rows;
 }
 
@@ -316,22 +317,22 @@ static const struct table_kind summary_kind = {
 	.facts = true,
 };
 
-static void count_processes(struct summary_row *row, const struct analysis *a)
+static void count_processes(struct summary_row *row, const struct callstats *stats)
 {
 	struct losses losses;
 	size_t i;
 
-	row->processes = a->model.n_processes;
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct trace *trace = a->model.processes[i].trace;
+	row->processes = stats->model->n_processes;
+	for (i = 0; i < stats->model->n_processes; i++) {
+		const struct trace *trace = stats->model->processes[i].trace;
 
 		row->unfinished += trace->board.present && !trace->board.head.ended;
 		losses = losses_sum(trace);
 		row->lost_records = add_capped(row->lost_records, losses_records(&losses, trace));
 	}
-	for (i = 0; i < a->model.n_threads; i++)
-		row->threads += a->stats.threads[i].count || a->stats.threads[i].counted;
-	row->runs = a->set->n_runs;
+	for (i = 0; i < stats->model->n_threads; i++)
+		row->threads += stats->threads[i].count || stats->threads[i].counted;
+	row->runs = stats->model->set->n_runs;
 }
 
 static bool has_process(const struct trace_set *set, const struct host *host, int64_t pid)
@@ -387,14 +388,14 @@ static const char *runs_words(struct arena *texts, const struct trace_set *set)
 }
 
 /* "1.200 s of 60.0 s, in 4 windows"; NULL: recording never was dormant. */
-static const char *windows_text(struct summary_row *row, const struct analysis *a,
+static const char *windows_text(struct summary_row *row, const struct model *model,
 				struct arena *texts)
 {
 	uint64_t recorded_ns = 0, whole_ns = 0, windows = 0, countings = 0;
 	size_t i, n = 0;
 
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
+	for (i = 0; i < model->n_processes; i++) {
+		const struct process *process = &model->processes[i];
 		uint64_t there_ns = process->last_ns - min_u64(process->first_ns, process->last_ns);
 
 		if (!process->windows && !process->dormant_ns)
@@ -424,7 +425,7 @@ static const char *windows_text(struct summary_row *row, const struct analysis *
 }
 
 /* "1 of these calls returned an error: cudaSetDevice, cudaErrorInvalidDevice": a program may have ended because of the last. */
-static const char *failures_text(const struct analysis *a, uint64_t n,
+static const char *failures_text(const struct trace_set *set, uint64_t n,
 				 const struct last_failed *last, struct arena *texts)
 {
 	char count[32];
@@ -433,16 +434,17 @@ static const char *failures_text(const struct analysis *a, uint64_t n,
 	if (!last->result)
 		return arena_printf(texts, "%s of these calls returned an error", count);
 	return arena_printf(texts, "%s of these calls returned an error%s %s, %s", count,
-			    n == 1 ? ":" : ", the last one", text_function(a->set, last->fn),
-			    text_result(a->set, last->fn, last->result));
+			    n == 1 ? ":" : ", the last one", text_function(set, last->fn),
+			    text_result(set, last->fn, last->result));
 }
 
-static void write_summary(struct summary_row *row, const struct analysis *a, struct arena *texts)
+static void write_summary(struct summary_row *row, const struct accounting *accounts,
+			  const struct cost_study *cost, struct arena *texts)
 {
-	const struct trace *first = root_process(a->set);
+	const struct trace *first = root_process(accounts->model->set);
 	char time[32], count[32], counted[32];
 	struct last_failed last;
-	uint64_t answers = callstats_answers(&a->stats, &last);
+	uint64_t answers = callstats_answers(accounts->stats, &last);
 
 	row->program = row->processes > 1 ? text_program(texts, first) : text_process(texts, first);
 	if (row->processes > 1)
@@ -454,12 +456,12 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 		row->command && *row->command ? arena_printf(texts, "%s", row->command) : NULL;
 	row->began_unix_s =
 		(uint64_t)metadata_number(&first->metadata, "start_realtime_ns", 0) / 1000000000;
-	row->hosts = hosts_text(texts, a->set);
+	row->hosts = hosts_text(texts, accounts->model->set);
 	format_ns(time, sizeof(time), row->duration_ns);
 	format_count(count, sizeof(count), row->records);
 	row->traced = arena_printf(texts, "%s, %s records", time, count);
-	row->recorded = windows_text(row, a, texts);
-	row->overhead = report_cost_text(texts, a);
+	row->recorded = windows_text(row, accounts->model, texts);
+	row->overhead = report_cost_text(texts, cost);
 	format_count(count, sizeof(count), row->calls);
 	format_count(counted, sizeof(counted), row->counted);
 	row->called =
@@ -472,7 +474,8 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 			arena_printf(texts, "%s; %s more were only counted", row->called, count);
 	}
 	if (row->failed > answers)
-		row->failures = failures_text(a, row->failed - answers, &last, texts);
+		row->failures =
+			failures_text(accounts->model->set, row->failed - answers, &last, texts);
 	if (row->unfinished)
 		row->ended = arena_printf(texts,
 					  "%llu of %llu processes not in order: killed, "
@@ -480,31 +483,33 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 					  (unsigned long long)row->unfinished,
 					  (unsigned long long)row->processes);
 	if (row->runs > 1)
-		row->several_runs = runs_words(texts, a->set);
+		row->several_runs = runs_words(texts, accounts->model->set);
 }
 
-struct summary_row *report_summary(struct report *report, const struct analysis *a)
+struct summary_row *report_summary(struct report *report, const struct accounting *accounts,
+				   const struct cost_study *cost)
 {
 	struct summary_row *row = xcalloc(1, sizeof(*row));
 	size_t i;
 
 	*row = (struct summary_row){
-		.records = a->model.records,
-		.duration_ns = a->model.last_ns - a->model.first_ns,
-		.calls = a->stats.all.count,
-		.call_ns = a->stats.all.total_ns,
-		.counted = a->stats.all.counted,
-		.only_counted = a->cost.counted,
-		.copied_bytes = a->stats.all.copied_bytes,
+		.records = accounts->model->records,
+		.duration_ns = accounts->model->last_ns - accounts->model->first_ns,
+		.calls = accounts->stats->all.count,
+		.call_ns = accounts->stats->all.total_ns,
+		.counted = accounts->stats->all.counted,
+		.only_counted = cost->counted,
+		.copied_bytes = accounts->stats->all.copied_bytes,
 	};
-	for (i = 0; i < a->stats.n_functions; i++)
-		row->failed += a->stats.direct[i].failed;
-	count_processes(row, a);
-	write_summary(row, a, &report->arena);
+	for (i = 0; i < accounts->stats->n_functions; i++)
+		row->failed += accounts->stats->direct[i].failed;
+	count_processes(row, accounts->stats);
+	write_summary(row, accounts, cost, &report->arena);
 	report_add(report, &summary_kind, row, 1);
-	add_hosts(report, a->set);
-	row->working = working_text(&report->arena, add_phases(report, a), a->model.n_processes,
-				    filter_has_window(&a->filtering));
+	add_hosts(report, accounts->model->set);
+	row->working =
+		working_text(&report->arena, add_phases(report, accounts),
+			     accounts->model->n_processes, filter_has_window(accounts->filtering));
 	return row;
 }
 
@@ -585,12 +590,12 @@ static const struct table_kind flight_kind = {
 	.text_rows = 16,
 };
 
-static const char *function_name(const struct analysis *a, struct trace *trace, uint16_t fn,
+static const char *function_name(struct trace_set *set, struct trace *trace, uint16_t fn,
 				 struct arena *texts)
 {
-	uint32_t number = trace_function(a->set, trace, fn);
+	uint32_t number = trace_function(set, trace, fn);
 
-	return arena_printf(texts, "%s", a->set->functions.all[number].name);
+	return arena_printf(texts, "%s", set->functions.all[number].name);
 }
 
 /* What a thread that had not returned was waiting for. */
@@ -624,14 +629,14 @@ static uint64_t since_of(const struct process *process, const struct spy_slot_pa
 
 /* exact: end_ns is when the process ended, or now; else there is only its last record, which may be
  * older than the call. */
-static struct flight_row flight(const struct analysis *a, const struct process *process,
+static struct flight_row flight(const struct model *model, const struct process *process,
 				const struct spy_slot_page *slot, uint64_t end_ns, bool exact,
 				struct arena *texts)
 {
 	struct trace *trace = process->trace;
 	uint64_t since_ns = since_of(process, slot);
-	const char *outer = function_name(a, trace, slot->outer_fn, texts);
-	const char *inner = function_name(a, trace, slot->fn, texts);
+	const char *outer = function_name(model->set, trace, slot->outer_fn, texts);
+	const char *inner = function_name(model->set, trace, slot->fn, texts);
 	struct flight_row row = {
 		.process = text_process(texts, trace),
 		.function = outer,
@@ -642,8 +647,8 @@ static struct flight_row flight(const struct analysis *a, const struct process *
 		.pid = trace->pid,
 		.tid = slot->tid,
 		.elapsed_ns = since_ns && end_ns > since_ns ? end_ns - since_ns : 0,
-		.since_ns = max_u64(since_ns ?: process->last_ns, a->model.first_ns) -
-			    a->model.first_ns,
+		.since_ns =
+			max_u64(since_ns ?: process->last_ns, model->first_ns) - model->first_ns,
 		.device = slot->device,
 		.waiting = waiting_text(process, slot, texts),
 		.holder = slot->wait_kind ? slot->wait_holder : 0,
@@ -656,14 +661,14 @@ static struct flight_row flight(const struct analysis *a, const struct process *
 	return row;
 }
 
-void report_in_flight(struct report *report, const struct analysis *a, uint64_t end_ns,
+void report_in_flight(struct report *report, const struct model *model, uint64_t end_ns,
 		      struct summary_row *summary)
 {
 	struct flight_row *rows = NULL;
 	size_t i, j, n = 0;
 
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
+	for (i = 0; i < model->n_processes; i++) {
+		const struct process *process = &model->processes[i];
 		const struct board *board = &process->trace->board;
 		bool alive = process->trace->alive;
 		bool exact = alive || (end_ns && !board->head.ended);
@@ -675,7 +680,7 @@ void report_in_flight(struct report *report, const struct analysis *a, uint64_t 
 			if (!slot->tid || !slot->depth)
 				continue;
 			rows = grow(rows, n, sizeof(*rows));
-			rows[n] = flight(a, process, slot, until_ns, exact, &report->arena);
+			rows[n] = flight(model, process, slot, until_ns, exact, &report->arena);
 			rows[n++].alive = alive;
 		}
 	}

@@ -6,23 +6,24 @@
 #define CUDASPY_SECTIONS_WAITS_H
 
 #include "base/report.h"
-#include "findings/analyzed.h"
+#include "findings/finding.h"
 #include "symbols/symbolize.h"
 
 /* The headline, or what is asked about and its findings, the worst calls, waiters and holders,
  * locks, the kernel module, and what each function's calls took against what they should have: of
  * the analysis' subject. */
-void report_waits(struct report *report, struct analysis *a, struct symbolizer *symbols);
+void report_waits(struct report *report, struct findings *f, const struct ranks *ranks,
+		  struct symbolizer *symbols);
 
 /* Its sections, in files of their own. */
-void report_subject(struct report *report, const struct analysis *a);
+void report_subject(struct report *report, const struct accounting *accounts);
 void report_worst_calls(struct report *report, const struct accounting *a,
 			struct symbolizer *symbols, uint64_t least_lost_ns);
-void report_edges(struct report *report, const struct analysis *a);
-void report_locks(struct report *report, const struct analysis *a, struct lock *const *locks,
+void report_edges(struct report *report, const struct accounting *accounts);
+void report_locks(struct report *report, const struct trace_set *set, struct lock *const *locks,
 		  size_t n_locks, const struct subject *subject);
 void report_ioctls(struct report *report, const struct accounting *a);
-void report_non_cuda_threads(struct report *report, const struct analysis *a);
+void report_non_cuda_threads(struct report *report, const struct model *model);
 void report_accounts(struct report *report, const struct accounting *a,
 		     const struct subject *subject);
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis.h"
 #include "base/util.h"
 #include "cost/estimate.h"
 #include "cudaspy/cost_plan.h"
@@ -308,7 +307,9 @@ static void test_kept(void **state)
 {
 	static struct trace traces[4];
 	struct process processes[4] = {{.trace = NULL}};
-	struct analysis a = {.model = {.processes = processes, .n_processes = 4}};
+	struct model model = {.processes = processes, .n_processes = 4};
+	const struct accounting accounts = {.model = &model};
+	const struct cost_study cost = {.accounts = &accounts};
 	struct board *board = &traces[0].board;
 	struct arena texts = {0};
 	unsigned int i, kind;
@@ -334,12 +335,12 @@ static void test_kept(void **state)
 	board->head.cost_cycles[SPY_COST_COUNTING] = 100;
 	board->head.cost_ppm = -1;
 	/* 60 / 5 + 20 / 10 are 14 of 200, which is 7.5 % of the others. */
-	told(report_cost_text(&texts, &a),
+	told(report_cost_text(&texts, &cost),
 	     "--overhead=5%: with everything in 30 % of the time, without probes and stacks in 10 "
 	     "%, calls only counted in 60 %, which makes about 7.53 %",
 	     true);
 	board->head.cost_cycles[SPY_COST_COUNTING] = 300;
-	told(report_cost_text(&texts, &a),
+	told(report_cost_text(&texts, &cost),
 	     "--overhead=5%: with everything in 15 % of the time, without probes and stacks in 5.0 "
 	     "%, calls only counted in 80 %, which makes about 3.63 %",
 	     false);
