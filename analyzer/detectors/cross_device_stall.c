@@ -30,17 +30,17 @@ static const char *processes(struct arena *texts, const struct stall *stall)
 			    text, text_time(texts, (uint64_t)stall->help_ns[HELP_NOT]));
 }
 
-static void conclude(const struct accounting *accounts, struct found *found)
+static void conclude(const struct accounting *a, struct found *found)
 {
 	struct arena *texts = found->texts;
-	struct stall stall = stall_sum(accounts, true, found);
+	struct stall stall = stall_sum(a, true, found);
 	struct finding *finding;
 
 	if (!stall_matters(&stall))
 		return;
 	finding = detector_add(&detector_cross_device_stall, found);
-	stall_fill(texts, accounts->model, &stall, processes(texts, &stall), finding);
-	finding->what = what(texts, accounts->model->set, &stall);
+	stall_fill(texts, a->model, &stall, processes(texts, &stall), finding);
+	finding->what = what(texts, a->model->set, &stall);
 }
 
 const struct detector detector_cross_device_stall = {

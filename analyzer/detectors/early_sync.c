@@ -77,9 +77,9 @@ static enum settled settle(const struct claim *claim, const struct observed *nex
 }
 
 /* Pinned memory, and not one copy to the host: its results must get there in that memory. */
-static bool writes_to_host(const struct accounting *accounts, const struct site *site)
+static bool writes_to_host(const struct accounting *a, const struct site *site)
 {
-	const struct host_view *view = &accounts->work.views[site->key.process];
+	const struct host_view *view = &a->work.views[site->key.process];
 
 	return view->pinned && !view->copies;
 }

@@ -76,9 +76,9 @@ static const char *cure(const struct trace_set *set, const struct site *site)
 	}
 }
 
-static bool is_good_part(const struct accounting *accounts, const struct site *site)
+static bool is_good_part(const struct accounting *a, const struct site *site)
 {
-	return site_stake(accounts, site).share >= PERHAPS_SHARE;
+	return site_stake(a, site).share >= PERHAPS_SHARE;
 }
 
 static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,

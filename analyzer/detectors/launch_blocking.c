@@ -32,20 +32,19 @@ static void add(struct blocked *sum, const struct trace_set *set, const struct t
 	}
 }
 
-static struct blocked sum_up(const struct accounting *accounts)
+static struct blocked sum_up(const struct accounting *a)
 {
 	struct blocked sum = {0};
 	size_t i, j;
 
-	for (i = 0; i < accounts->model->n_processes; i++) {
-		const struct process *process = &accounts->model->processes[i];
+	for (i = 0; i < a->model->n_processes; i++) {
+		const struct process *process = &a->model->processes[i];
 		uint64_t before = sum.launches;
 
-		for (j = 0; process->trace->cuda.launches_block && j < accounts->n_thread_accounts;
-		     j++)
-			if (accounts->thread_accounts[j] &&
-			    accounts->thread_accounts[j]->thread->process == process)
-				add(&sum, accounts->model->set, accounts->thread_accounts[j]);
+		for (j = 0; process->trace->cuda.launches_block && j < a->n_thread_accounts; j++)
+			if (a->thread_accounts[j] &&
+			    a->thread_accounts[j]->thread->process == process)
+				add(&sum, a->model->set, a->thread_accounts[j]);
 		if (sum.launches == before)
 			continue;
 		sum.processes++;
@@ -54,9 +53,9 @@ static struct blocked sum_up(const struct accounting *accounts)
 	return sum;
 }
 
-static void conclude(const struct accounting *accounts, struct found *found)
+static void conclude(const struct accounting *a, struct found *found)
 {
-	struct blocked sum = sum_up(accounts);
+	struct blocked sum = sum_up(a);
 	struct finding *finding;
 
 	if (!sum.launches)
@@ -64,7 +63,7 @@ static void conclude(const struct accounting *accounts, struct found *found)
 	finding = detector_add(&detector_launch_blocking, found);
 	finding->origin.process = sum.last;
 	finding->origin.processes = (uint32_t)sum.processes;
-	finding->place.function = text_function(accounts->model->set, sum.fn);
+	finding->place.function = text_function(a->model->set, sum.fn);
 	finding->count = sum.launches;
 	finding->cost.own_ns = finding->cost.gain_high_ns = sum.ns;
 	finding->cost.gain_known = true;

@@ -111,10 +111,10 @@ static void add_thread(struct bound *process, const struct bound *b)
 	process->work_ns += b->work_ns;
 }
 
-static const char *inferred_text(const struct accounting *accounts, struct arena *texts,
+static const char *inferred_text(const struct accounting *a, struct arena *texts,
 				 const struct bound *b)
 {
-	const struct thread_account *c = thread_account_of(accounts, b->thread);
+	const struct thread_account *c = thread_account_of(a, b->thread);
 	const char *others = "";
 
 	if (b->threads > 1)
@@ -131,8 +131,7 @@ static const char *inferred_text(const struct accounting *accounts, struct arena
 		text_count(texts, b->waits, "wait"));
 }
 
-static void tell_inferred(const struct accounting *accounts, const struct bound *b,
-			  struct found *found)
+static void tell_inferred(const struct accounting *a, const struct bound *b, struct found *found)
 {
 	struct finding *finding = detector_add(&detector_launch_bound, found);
 
@@ -142,7 +141,7 @@ static void tell_inferred(const struct accounting *accounts, const struct bound 
 	finding->cost.own_ns = finding->cost.gain_high_ns = b->submit_ns;
 	finding->cost.gain_known = true;
 	finding->cost.threads = b->costs;
-	finding->what = inferred_text(accounts, found->texts, b);
+	finding->what = inferred_text(a, found->texts, b);
 	finding->fix = detector_launch_bound.fix;
 }
 

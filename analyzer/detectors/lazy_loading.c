@@ -70,15 +70,15 @@ static bool judge(const struct observed *o, struct verdict *v)
 	}
 }
 
-static bool comes_back(const struct accounting *accounts, const struct site *site)
+static bool comes_back(const struct accounting *a, const struct site *site)
 {
-	return site->rounds.count >= ROUNDS_LEAST && site_tenths(accounts, site) >= TENTHS_LEAST;
+	return site->rounds.count >= ROUNDS_LEAST && site_tenths(a, site) >= TENTHS_LEAST;
 }
 
-static const char *keep_modules(const struct accounting *accounts, const struct site *site,
+static const char *keep_modules(const struct accounting *a, const struct site *site,
 				struct finding *finding, struct arena *texts)
 {
-	if (!comes_back(accounts, site))
+	if (!comes_back(a, site))
 		return NULL;
 	finding->fix = "Load modules once, before the work, and keep them.";
 	return arena_printf(texts, "%s load or unload code while the program works, %s inside them",
@@ -94,12 +94,12 @@ static const char *name_uses(const struct finding *finding, bool one)
 	return one ? "use of code that had to be loaded" : "uses of code that had to be loaded";
 }
 
-static const char *keep_start(const struct accounting *accounts, const struct site *site,
+static const char *keep_start(const struct accounting *a, const struct site *site,
 			      struct finding *finding, struct arena *texts)
 {
 	uint64_t ns = site->cost.own_ns + (uint64_t)site->cost.others_ns;
 
-	if (ns < START_COST_LEAST_NS || site_stake(accounts, site).share < START_SHARE)
+	if (ns < START_COST_LEAST_NS || site_stake(a, site).share < START_SHARE)
 		return NULL;
 	finding->remarks.once = true;
 	return arena_printf(texts, "%llu %s as the program starts, %s inside %s",

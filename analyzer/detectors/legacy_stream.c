@@ -9,16 +9,16 @@
 #define TURNS_LEAST 10
 #define SPREAD_LEAST 0.4
 
-static bool is_case(const struct accounting *accounts, size_t process, const struct legacy_use *use)
+static bool is_case(const struct accounting *a, size_t process, const struct legacy_use *use)
 {
-	uint64_t all = accounts->work.submissions[process];
+	uint64_t all = a->work.submissions[process];
 	struct span span;
 
 	if (use->turns < TURNS_LEAST)
 		return false;
 	if ((double)(use->last_turn - use->first_turn) >= SPREAD_LEAST * (double)all)
 		return true;
-	span = work_span(accounts, process, NULL);
+	span = work_span(a, process, NULL);
 	return (double)(use->last_ns - use->first_ns) >=
 	       SPREAD_LEAST * (double)(span.end_ns - span.begin_ns);
 }
@@ -43,9 +43,9 @@ static void tell(const struct trace_set *set, struct arena *texts, const struct 
 			     (unsigned long long)use->streams, use->streams == 1 ? "" : "s");
 }
 
-static void conclude(const struct accounting *accounts, struct found *found)
+static void conclude(const struct accounting *a, struct found *found)
 {
-	const struct gpu_work *work = &accounts->work;
+	const struct gpu_work *work = &a->work;
 	size_t process;
 	uint32_t device;
 
@@ -55,11 +55,11 @@ static void conclude(const struct accounting *accounts, struct found *found)
 				&work->legacy[work_index(work, process, device)];
 			struct finding *finding;
 
-			if (!is_case(accounts, process, use))
+			if (!is_case(a, process, use))
 				continue;
 			finding = detector_add(&detector_legacy_stream, found);
-			finding->origin.process = &accounts->model->processes[process];
-			tell(accounts->model->set, found->texts, use, device, finding);
+			finding->origin.process = &a->model->processes[process];
+			tell(a->model->set, found->texts, use, device, finding);
 		}
 	}
 }

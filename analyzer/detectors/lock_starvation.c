@@ -83,13 +83,13 @@ static void tell(const struct trace_set *set, const struct lock *lock, struct fo
 			"locks of its own.";
 }
 
-static void conclude(const struct accounting *accounts, struct found *found)
+static void conclude(const struct accounting *a, struct found *found)
 {
 	size_t i;
 
-	for (i = 0; i < accounts->locks.count; i++)
-		if (starves(accounts->locks.all[i]))
-			tell(accounts->model->set, accounts->locks.all[i], found);
+	for (i = 0; i < a->locks.count; i++)
+		if (starves(a->locks.all[i]))
+			tell(a->model->set, a->locks.all[i], found);
 }
 
 const struct detector detector_lock_starvation = {

@@ -29,13 +29,13 @@ static double share_of(const struct process *process)
 }
 
 /* What the thread waited for the GPU that waited longest. */
-static uint64_t longest_wait_ns(const struct accounting *accounts, const struct process *process)
+static uint64_t longest_wait_ns(const struct accounting *a, const struct process *process)
 {
 	uint64_t ns = 0, longest_ns = 0;
 	size_t i, j;
 
-	for (i = 0; i < accounts->n_thread_accounts; i++) {
-		const struct thread_account *c = accounts->thread_accounts[i];
+	for (i = 0; i < a->n_thread_accounts; i++) {
+		const struct thread_account *c = a->thread_accounts[i];
 
 		if (!c || c->thread->process != process)
 			continue;
@@ -46,15 +46,15 @@ static uint64_t longest_wait_ns(const struct accounting *accounts, const struct 
 	return longest_ns;
 }
 
-static bool is_limited(const struct accounting *accounts, const struct process *process)
+static bool is_limited(const struct accounting *a, const struct process *process)
 {
 	return is_client(process) && share_of(process) < 100 &&
 	       process->first_ns < process->last_ns &&
-	       (double)longest_wait_ns(accounts, process) >=
+	       (double)longest_wait_ns(a, process) >=
 		       MOSTLY * (double)(process->last_ns - process->first_ns);
 }
 
-static void conclude(const struct accounting *accounts, struct found *found)
+static void conclude(const struct accounting *a, struct found *found)
 {
 	struct arena *texts = found->texts;
 	const struct process *last = NULL;
@@ -63,10 +63,10 @@ static void conclude(const struct accounting *accounts, struct found *found)
 	uint32_t limited = 0;
 	size_t i;
 
-	for (i = 0; i < accounts->model->n_processes; i++) {
-		const struct process *process = &accounts->model->processes[i];
+	for (i = 0; i < a->model->n_processes; i++) {
+		const struct process *process = &a->model->processes[i];
 
-		if (!is_limited(accounts, process))
+		if (!is_limited(a, process))
 			continue;
 		names = arena_printf(texts, "%s%s%s (%s %%)", names, *names ? ", " : "",
 				     text_process(texts, process->trace), process->mps.percentage);

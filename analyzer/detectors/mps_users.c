@@ -7,14 +7,14 @@
 #include "text/text.h"
 
 /* What of it the accounting charged to calls; a process still in cuInit has no call to charge. */
-static uint64_t waited_ns(const struct accounting *accounts, const struct process *process)
+static uint64_t waited_ns(const struct accounting *a, const struct process *process)
 {
-	uint64_t booked_ns = account_sum(accounts, process).bucket_ns[BUCKET_MPS];
+	uint64_t booked_ns = account_sum(a, process).bucket_ns[BUCKET_MPS];
 
-	return booked_ns ? booked_ns : sharing_turn_ns(accounts->stats, process);
+	return booked_ns ? booked_ns : sharing_turn_ns(a->stats, process);
 }
 
-static void conclude(const struct accounting *accounts, struct found *found)
+static void conclude(const struct accounting *a, struct found *found)
 {
 	const struct process *longest = NULL;
 	struct finding *finding;
@@ -22,17 +22,17 @@ static void conclude(const struct accounting *accounts, struct found *found)
 	uint32_t waiters = 0;
 	size_t i;
 
-	for (i = 0; i < accounts->model->n_processes; i++) {
-		const struct process *process = &accounts->model->processes[i];
+	for (i = 0; i < a->model->n_processes; i++) {
+		const struct process *process = &a->model->processes[i];
 
-		if (!sharing_turn_ns(accounts->stats, process))
+		if (!sharing_turn_ns(a->stats, process))
 			continue;
-		ns += waited_ns(accounts, process);
+		ns += waited_ns(a, process);
 		waiters++;
-		if (longest && waited_ns(accounts, process) <= longest_ns)
+		if (longest && waited_ns(a, process) <= longest_ns)
 			continue;
 		longest = process;
-		longest_ns = waited_ns(accounts, process);
+		longest_ns = waited_ns(a, process);
 	}
 	if (!longest)
 		return;

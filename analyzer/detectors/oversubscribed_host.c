@@ -35,13 +35,13 @@ static uint64_t lacked_ns(const struct thread_account *c)
 	return ns;
 }
 
-static void add_callers(struct lack *lack, const struct accounting *accounts,
+static void add_callers(struct lack *lack, const struct accounting *a,
 			const struct process *process)
 {
 	const struct thread *thread;
 
 	for (thread = process->threads; thread; thread = thread->next) {
-		const struct thread_account *c = thread_account_of(accounts, thread);
+		const struct thread_account *c = thread_account_of(a, thread);
 		uint64_t ns = c ? lacked_ns(c) : 0;
 
 		if (!c)
@@ -54,15 +54,15 @@ static void add_callers(struct lack *lack, const struct accounting *accounts,
 	}
 }
 
-static void add(struct lack *lack, const struct accounting *accounts, const struct process *process)
+static void add(struct lack *lack, const struct accounting *a, const struct process *process)
 {
-	uint64_t ns = account_sum(accounts, process).bucket_ns[BUCKET_NOT_RUNNING], threads;
-	uint64_t run_ns = callstats_process_ns(accounts->stats, process, &threads);
+	uint64_t ns = account_sum(a, process).bucket_ns[BUCKET_NOT_RUNNING], threads;
+	uint64_t run_ns = callstats_process_ns(a->stats, process, &threads);
 
 	if (ns < LACK_LEAST_NS || ns < run_ns / LACK_LEAST_PART)
 		return;
 	lack->lacked_ns += ns;
-	add_callers(lack, accounts, process);
+	add_callers(lack, a, process);
 	lack->threads += threads;
 	lack->processes++;
 	if (lack->worst && ns <= lack->worst_ns)
@@ -76,9 +76,9 @@ static const struct host *host_of(const struct lack *lack)
 	return lack->worst->trace->host;
 }
 
-static enum cause_of_lack find_cause(const struct accounting *accounts, const struct lack *lack)
+static enum cause_of_lack find_cause(const struct accounting *a, const struct lack *lack)
 {
-	if (cpu_pressure_fits(&accounts->cpu_pressure[host_of(lack)->index], 1))
+	if (cpu_pressure_fits(&a->cpu_pressure[host_of(lack)->index], 1))
 		return OTHER_PROGRAMS;
 	return lack->threads > 1 && lack->busy_wait_ns >= lack->lacked_ns / SPUN_LEAST_PART
 		       ? SPINNING
@@ -86,11 +86,9 @@ static enum cause_of_lack find_cause(const struct accounting *accounts, const st
 }
 
 /* "; the program had 32 % of their time meanwhile"; nothing where that is unknown. */
-static const char *own_use(struct arena *texts, const struct accounting *accounts,
-			   const struct lack *lack)
+static const char *own_use(struct arena *texts, const struct accounting *a, const struct lack *lack)
 {
-	unsigned int percent =
-		cpu_pressure_own_percent(&accounts->cpu_pressure[host_of(lack)->index]);
+	unsigned int percent = cpu_pressure_own_percent(&a->cpu_pressure[host_of(lack)->index]);
 
 	return percent ? arena_printf(texts,
 				      ", of whose time the program itself had %u %% meanwhile",
@@ -119,11 +117,11 @@ static const char *why(struct arena *texts, const struct lack *lack, enum cause_
 	}
 }
 
-static const char *what(struct arena *texts, const struct accounting *accounts,
-			const struct lack *lack, enum cause_of_lack cause)
+static const char *what(struct arena *texts, const struct accounting *a, const struct lack *lack,
+			enum cause_of_lack cause)
 {
 	uint64_t n = host_of(lack)->cpus;
-	const char *cpus = "", *host = "", *use = own_use(texts, accounts, lack);
+	const char *cpus = "", *host = "", *use = own_use(texts, a, lack);
 
 	if (n)
 		cpus = arena_printf(texts, "; they may use %s%s", text_count(texts, n, "CPU"), use);
@@ -156,10 +154,10 @@ static const char *cure(enum cause_of_lack cause)
 }
 
 /* Hosts share no CPUs: each has a finding of its own. */
-static void tell(const struct accounting *accounts, const struct lack *lack, struct found *found)
+static void tell(const struct accounting *a, const struct lack *lack, struct found *found)
 {
 	struct finding *finding = detector_add(&detector_oversubscribed_host, found);
-	enum cause_of_lack cause = find_cause(accounts, lack);
+	enum cause_of_lack cause = find_cause(a, lack);
 
 	finding->origin.process = lack->worst;
 	finding->origin.host = host_of(lack);
@@ -170,23 +168,23 @@ static void tell(const struct accounting *accounts, const struct lack *lack, str
 	finding->cost.gain_known = true;
 	finding->cost.threads = lack->costs;
 	finding->remarks.not_ours = cause == OTHER_PROGRAMS;
-	finding->what = what(found->texts, accounts, lack, cause);
+	finding->what = what(found->texts, a, lack, cause);
 	finding->fix = cure(cause);
 }
 
-static void conclude(const struct accounting *accounts, struct found *found)
+static void conclude(const struct accounting *a, struct found *found)
 {
-	struct lack *lacks = xcalloc(accounts->model->set->n_hosts, sizeof(*lacks));
+	struct lack *lacks = xcalloc(a->model->set->n_hosts, sizeof(*lacks));
 	size_t i;
 
-	for (i = 0; i < accounts->model->n_processes; i++) {
-		const struct process *process = &accounts->model->processes[i];
+	for (i = 0; i < a->model->n_processes; i++) {
+		const struct process *process = &a->model->processes[i];
 
-		add(&lacks[process->trace->host->index], accounts, process);
+		add(&lacks[process->trace->host->index], a, process);
 	}
-	for (i = 0; i < accounts->model->set->n_hosts; i++)
+	for (i = 0; i < a->model->set->n_hosts; i++)
 		if (lacks[i].worst)
-			tell(accounts, &lacks[i], found);
+			tell(a, &lacks[i], found);
 	free(lacks);
 }
 

@@ -19,19 +19,19 @@ static const char *what(struct arena *texts, const struct trace_set *set, const 
 		stall_mostly(texts, set, stall));
 }
 
-static void conclude(const struct accounting *accounts, struct found *found)
+static void conclude(const struct accounting *a, struct found *found)
 {
-	struct stall stall = stall_sum(accounts, false, found);
+	struct stall stall = stall_sum(a, false, found);
 	struct finding *finding;
 
 	if (!stall_matters(&stall))
 		return;
 	finding = detector_add(&detector_same_device_stall, found);
-	stall_fill(found->texts, accounts->model, &stall,
+	stall_fill(found->texts, a->model, &stall,
 		   "processes instead of threads, which have locks of their own but take turns on "
 		   "the GPU unless they share it through MPS",
 		   finding);
-	finding->what = what(found->texts, accounts->model->set, &stall);
+	finding->what = what(found->texts, a->model->set, &stall);
 }
 
 const struct detector detector_same_device_stall = {

@@ -97,11 +97,11 @@ static uint64_t part_of(uint64_t percent, uint64_t ns)
 }
 
 /* From its first work in its process's working phase to the last. */
-static struct span span_of(const struct accounting *accounts, const struct idle_gpu *gpu)
+static struct span span_of(const struct accounting *a, const struct idle_gpu *gpu)
 {
-	const struct device_use *use = &accounts->stats->uses[callstats_index(
-		accounts->stats, gpu->processes[0]->trace->index, gpu->device)];
-	struct span span = gpu_work_span(accounts->expect, gpu);
+	const struct device_use *use = &a->stats->uses[callstats_index(
+		a->stats, gpu->processes[0]->trace->index, gpu->device)];
+	struct span span = gpu_work_span(a->expect, gpu);
 
 	span.begin_ns = max_u64(span.begin_ns, use->first_ns);
 	span.end_ns = min_u64(span.end_ns, use->last_ns);
@@ -121,12 +121,12 @@ static uint64_t busy_ns(const struct idle_gpu *gpu, uint64_t span_ns)
 
 /* Does the GPU work again and again, for a good part of the time and with nothing of others? Only
  * intervals that waits prove are compared with those of other GPUs. */
-static bool may_take_turns(const struct accounting *accounts, const struct idle_gpu *gpu)
+static bool may_take_turns(const struct accounting *a, const struct idle_gpu *gpu)
 {
-	struct span span = span_of(accounts, gpu);
+	struct span span = span_of(a, gpu);
 
 	return gpu->certain && !idle_gpu_is_exact(gpu) && gpu->n_processes == 1 &&
-	       !accounts->work.views[gpu->processes[0]->trace->index].managed &&
+	       !a->work.views[gpu->processes[0]->trace->index].managed &&
 	       gpu->turns >= TURNS_LEAST && gpu->turns_across <= gpu->turns / ACROSS_MOST_PART &&
 	       busy_ns(gpu, length(&span)) >= part_of(WORK_LEAST_PERCENT, length(&span));
 }

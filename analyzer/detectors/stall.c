@@ -53,16 +53,15 @@ static uint64_t starting_stalls(const struct thread_account *c, uint32_t fn)
 }
 
 /* Did calls of the function wait so seldom, as the program started, that it is negligible? */
-static bool few_starting(const struct accounting *accounts, const struct thread *thread,
-			 uint32_t fn)
+static bool few_starting(const struct accounting *a, const struct thread *thread, uint32_t fn)
 {
 	uint64_t all = 0;
 	size_t i;
 
-	if (starting_stalls(thread_account_of(accounts, thread), fn) < STALL_STARTING_THREAD)
+	if (starting_stalls(thread_account_of(a, thread), fn) < STALL_STARTING_THREAD)
 		return true;
-	for (i = 0; i < accounts->n_thread_accounts && all < STALL_STARTING_ALL; i++) {
-		const struct thread_account *c = accounts->thread_accounts[i];
+	for (i = 0; i < a->n_thread_accounts && all < STALL_STARTING_ALL; i++) {
+		const struct thread_account *c = a->thread_accounts[i];
 
 		if (c && c->thread->process == thread->process)
 			all += starting_stalls(c, fn);
@@ -71,14 +70,12 @@ static bool few_starting(const struct accounting *accounts, const struct thread 
 }
 
 /* The edge without them. */
-static struct blame_edge without_start(const struct accounting *accounts,
-				       const struct blame_edge *edge)
+static struct blame_edge without_start(const struct accounting *a, const struct blame_edge *edge)
 {
 	struct blame_edge left = *edge;
 
 	if (edge->starting_ns <= 0 ||
-	    !few_starting(accounts, edge_thread(accounts->model, edge->key.waiter),
-			  edge->key.waiter_fn))
+	    !few_starting(a, edge_thread(a->model, edge->key.waiter), edge->key.waiter_fn))
 		return left;
 	left.waited_ns =
 		edge->starting_ns < edge->waited_ns ? edge->waited_ns - edge->starting_ns : 0;
@@ -89,18 +86,17 @@ static struct blame_edge without_start(const struct accounting *accounts,
 }
 
 /* Calls that waited, without them. */
-static uint64_t count_calls(const struct accounting *accounts, bool across_devices)
+static uint64_t count_calls(const struct accounting *a, bool across_devices)
 {
-	uint64_t calls = across_devices ? accounts->blame.stalled_across.count
-					: accounts->blame.stalled.count;
+	uint64_t calls = across_devices ? a->blame.stalled_across.count : a->blame.stalled.count;
 	size_t i, j;
 
-	for (i = 0; i < accounts->n_thread_accounts; i++) {
-		const struct thread_account *c = accounts->thread_accounts[i];
+	for (i = 0; i < a->n_thread_accounts; i++) {
+		const struct thread_account *c = a->thread_accounts[i];
 
 		for (j = 0; c && j < c->functions.n; j++)
 			if (c->functions.all[j].starting_stalls[across_devices] &&
-			    few_starting(accounts, c->thread, c->functions.fns[j]))
+			    few_starting(a, c->thread, c->functions.fns[j]))
 				calls -= c->functions.all[j].starting_stalls[across_devices];
 	}
 	return calls;
@@ -210,29 +206,28 @@ static void add_told(struct stall *stall, const struct trace_set *set, bool acro
 		stall->told = NULL;
 }
 
-struct stall stall_sum(const struct accounting *accounts, bool across_devices,
-		       const struct found *found)
+struct stall stall_sum(const struct accounting *a, bool across_devices, const struct found *found)
 {
 	struct sums sums = {
-		.waiters = xcalloc(accounts->model->n_threads + 1, sizeof(bool)),
-		.threads = xcalloc(accounts->model->n_threads + 1, sizeof(bool)),
-		.processes = xcalloc(accounts->model->n_processes + 1, sizeof(bool)),
+		.waiters = xcalloc(a->model->n_threads + 1, sizeof(bool)),
+		.threads = xcalloc(a->model->n_threads + 1, sizeof(bool)),
+		.processes = xcalloc(a->model->n_processes + 1, sizeof(bool)),
 	};
 	const struct call_set *calls =
-		across_devices ? &accounts->blame.stalled_across : &accounts->blame.stalled;
+		across_devices ? &a->blame.stalled_across : &a->blame.stalled;
 	const struct blame_edge *edge;
 
-	EDGES_ITER (edge, &accounts->blame.roots) {
-		const struct blame_edge left = without_start(accounts, edge);
+	EDGES_ITER (edge, &a->blame.roots) {
+		const struct blame_edge left = without_start(a, edge);
 
 		if (left.waited_ns > 0 && blame_is_stall(&left.key, across_devices))
-			add_edge(&sums, accounts->model, &left);
+			add_edge(&sums, a->model, &left);
 	}
-	sum_up(&sums, accounts->model);
-	sums.stall.calls = count_calls(accounts, across_devices);
+	sum_up(&sums, a->model);
+	sums.stall.calls = count_calls(a, across_devices);
 	sums.stall.span_ns = calls->count ? calls->last_ns - calls->first_ns : 0;
-	sums.stall.stake = stake_of(accounts, &sums.stall.costs, (uint64_t)sums.stall.waited_ns);
-	add_told(&sums.stall, accounts->model->set, across_devices, found);
+	sums.stall.stake = stake_of(a, &sums.stall.costs, (uint64_t)sums.stall.waited_ns);
+	add_told(&sums.stall, a->model->set, across_devices, found);
 	free(sums.holder_calls);
 	free(sums.waiters);
 	free(sums.threads);

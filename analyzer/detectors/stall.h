@@ -47,8 +47,7 @@ struct stall {
 };
 
 /* findings: what has been found so far. */
-struct stall stall_sum(const struct accounting *accounts, bool across_devices,
-		       const struct found *found);
+struct stall stall_sum(const struct accounting *a, bool across_devices, const struct found *found);
 
 /* Is it long enough to be told? Once; if it is, stall_fill comes next. */
 bool stall_matters(struct stall *stall);

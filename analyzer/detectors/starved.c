@@ -73,13 +73,13 @@ static void add_up(const struct idle *idle, enum idle_cause cause, struct starve
 	free(threads);
 }
 
-static const char *what(const struct accounting *accounts, struct arena *texts,
-			const struct starved *s, const char *waited)
+static const char *what(const struct accounting *a, struct arena *texts, const struct starved *s,
+			const char *waited)
 {
 	const struct stack *stack = s->longest->longest.stack;
 	struct python_line line = python_line(stack);
 	const char *name = idle_name_of_stack(stack), *python = text_python(texts, &line);
-	const struct thread_account *c = thread_account_of(accounts, s->worst);
+	const struct thread_account *c = thread_account_of(a, s->worst);
 	const char *others = "";
 
 	if (s->threads > 1)

@@ -274,9 +274,9 @@ static bool is_kept(const struct trace_set *set, const struct site *site,
 }
 
 /* Do they become fewer: three of four rounds in the first half of the work? */
-static bool dies_down(const struct accounting *accounts, const struct site *site)
+static bool dies_down(const struct accounting *a, const struct site *site)
 {
-	uint64_t all = accounts->work.submissions[site->key.process];
+	uint64_t all = a->work.submissions[site->key.process];
 
 	return site->rounds.sampled[site->rounds.n_sampled * 3 / 4].submissions < all / 2;
 }
@@ -328,17 +328,16 @@ static void see_function(struct pool_use *use, const struct function *f,
 	}
 }
 
-static struct pool_use pool_use_of(const struct accounting *accounts, const struct process *process)
+static struct pool_use pool_use_of(const struct accounting *a, const struct process *process)
 {
 	struct pool_use use = {0};
 	size_t i, k;
 
-	for (i = 0; i < accounts->n_thread_accounts; i++) {
-		const struct thread_account *c = accounts->thread_accounts[i];
+	for (i = 0; i < a->n_thread_accounts; i++) {
+		const struct thread_account *c = a->thread_accounts[i];
 
 		for (k = 0; c && c->thread->process == process && k < c->functions.n; k++)
-			see_function(&use,
-				     &accounts->model->set->functions.all[c->functions.fns[k]],
+			see_function(&use, &a->model->set->functions.all[c->functions.fns[k]],
 				     &c->functions.all[k]);
 	}
 	return use;

@@ -36,10 +36,10 @@ struct sum {
 };
 
 /* Tenants come by GPU; a process that shares several GPUs counts once for each. */
-static void add(struct sum *sum, const struct accounting *accounts, const struct tenant *self,
-		uint64_t ns, bool *seen)
+static void add(struct sum *sum, const struct accounting *a, const struct tenant *self, uint64_t ns,
+		bool *seen)
 {
-	struct account account = account_sum(accounts, self->process);
+	struct account account = account_sum(a, self->process);
 	uint64_t waited_ns = account.bucket_ns[BUCKET_GPU_INTENDED] +
 			     account.bucket_ns[BUCKET_GPU_HIDDEN] + account.bucket_ns[BUCKET_QUEUE];
 	size_t i = self->process->trace->index;
@@ -61,14 +61,14 @@ static void add(struct sum *sum, const struct accounting *accounts, const struct
 	}
 }
 
-static struct sum sum_up(const struct accounting *accounts)
+static struct sum sum_up(const struct accounting *a)
 {
 	struct sum sum = {0};
 	struct tenant *tenants;
 	size_t i, n, begin = 0, end = 0;
-	bool *seen = xcalloc(accounts->model->n_processes + 1, sizeof(*seen));
+	bool *seen = xcalloc(a->model->n_processes + 1, sizeof(*seen));
 
-	tenants = tenants_find(accounts->stats, &n);
+	tenants = tenants_find(a->stats, &n);
 	for (i = 0; i < n; i++) {
 		uint64_t ns;
 
@@ -76,17 +76,17 @@ static struct sum sum_up(const struct accounting *accounts)
 			end = tenants_of_gpu(tenants, n, begin = i);
 		ns = sliced_ns(&tenants[i], &tenants[begin], end - begin);
 		if (is_sliced(&tenants[i], ns))
-			add(&sum, accounts, &tenants[i], ns, seen);
+			add(&sum, a, &tenants[i], ns, seen);
 	}
 	free(tenants);
 	free(seen);
 	return sum;
 }
 
-static void conclude(const struct accounting *accounts, struct found *found)
+static void conclude(const struct accounting *a, struct found *found)
 {
 	struct arena *texts = found->texts;
-	struct sum sum = sum_up(accounts);
+	struct sum sum = sum_up(a);
 	struct finding *finding;
 	const char *gpus = "one GPU";
 

@@ -94,23 +94,23 @@ static int by_place(const void *a, const void *b)
 
 /* ---- findings ------------------------------------------------------------------------------- */
 
-static struct finding from_site(struct site *site, const struct accounting *accounts,
+static struct finding from_site(struct site *site, const struct accounting *a,
 				struct symbolizer *symbols, struct arena *texts)
 {
-	const struct process *process = &accounts->model->processes[site->key.process];
+	const struct process *process = &a->model->processes[site->key.process];
 	struct finding finding = {
 		.detector = detectors_row(site->key.detector),
 		.site = site,
 		.origin = {process, process->trace->host, .processes = 1, .places = 1},
 		.variant = site->key.variant,
-		.place.function = text_function(accounts->model->set, site->key.fn),
+		.place.function = text_function(a->model->set, site->key.fn),
 	};
 	struct place place;
 
 	site_stacks_end(&site->stacks);
 	site->rounds.at_the_end =
 		site->rounds.count == 1 &&
-		site->rounds.submissions == accounts->work.submissions[site->key.process];
+		site->rounds.submissions == a->work.submissions[site->key.process];
 	symbolize(symbols, process, site->key.return_address, site->last_ns, &place);
 	find_place(&finding, &place, texts);
 	return finding;
@@ -583,9 +583,9 @@ static void add_case(struct habit *habit, struct finding *f)
 	finding_add_costs(&habit->costs, f);
 }
 
-static void weigh_habit(const struct accounting *accounts, struct habit *habit)
+static void weigh_habit(const struct accounting *a, struct habit *habit)
 {
-	struct stake stake = stake_of(accounts, &habit->costs, habit->ns);
+	struct stake stake = stake_of(a, &habit->costs, habit->ns);
 
 	if (habit->cases < 2 || finding_little(habit->ns, stake.share))
 		return;
@@ -597,7 +597,7 @@ static void weigh_habit(const struct accounting *accounts, struct habit *habit)
 
 /* One habit at many places: each costs little, and all of them together do not. The costliest is
  * shown and says so. */
-static void add_up(const struct accounting *accounts, struct finding *findings, size_t n)
+static void add_up(const struct accounting *a, struct finding *findings, size_t n)
 {
 	struct habit *habits = xcalloc(detector_rows, sizeof(*habits));
 	size_t i;
@@ -606,19 +606,19 @@ static void add_up(const struct accounting *accounts, struct finding *findings, 
 		if (is_small_case(&findings[i]))
 			add_case(&habits[findings[i].site->key.detector], &findings[i]);
 	for (i = 0; i < detector_rows; i++) {
-		weigh_habit(accounts, &habits[i]);
+		weigh_habit(a, &habits[i]);
 		thread_costs_release(&habits[i].costs);
 	}
 	free(habits);
 }
 
 /* What comes again is judged by the time in which it does; what does not is a note, unless it is wrong. */
-static void judge_recurrence(struct finding *finding, const struct accounting *accounts)
+static void judge_recurrence(struct finding *finding, const struct accounting *a)
 {
 	if (finding->site)
-		finding->recurrence = recurrence_of(accounts, finding->site);
+		finding->recurrence = recurrence_of(a, finding->site);
 	else if (finding->detector->stalls)
-		finding->recurrence = recurrence_of_costs(accounts, &finding->cost.threads);
+		finding->recurrence = recurrence_of_costs(a, &finding->cost.threads);
 	if (recurrence_passes(&finding->recurrence))
 		finding->remarks.once |= !finding->remarks.wrong;
 	else if (finding->recurrence.recurs)
@@ -626,11 +626,11 @@ static void judge_recurrence(struct finding *finding, const struct accounting *a
 }
 
 /* The cost for each thread is known; now the part of it that counts. */
-static void weigh(struct finding *finding, const struct accounting *accounts)
+static void weigh(struct finding *finding, const struct accounting *a)
 {
 	finding->cost.gain_known &= !finding->cost.unknown;
-	finding->cost.stake = finding_stake(accounts, finding);
-	judge_recurrence(finding, accounts);
+	finding->cost.stake = finding_stake(a, finding);
+	judge_recurrence(finding, a);
 }
 
 /* What detectors find in the whole run. */
@@ -700,16 +700,14 @@ void findings_free(struct finding *findings, size_t n)
 
 /* ---- what matters --------------------------------------------------------------------------- */
 
-struct stake site_stake(const struct accounting *accounts, const struct site *site)
+struct stake site_stake(const struct accounting *a, const struct site *site)
 {
-	return stake_of(accounts, &site->cost.threads,
-			site->cost.own_ns + (uint64_t)site->cost.others_ns);
+	return stake_of(a, &site->cost.threads, site->cost.own_ns + (uint64_t)site->cost.others_ns);
 }
 
-struct stake finding_stake(const struct accounting *accounts, const struct finding *f)
+struct stake finding_stake(const struct accounting *a, const struct finding *f)
 {
-	return stake_of(accounts, f->site ? &f->site->cost.threads : &f->cost.threads,
-			cost_ns(&f->cost));
+	return stake_of(a, f->site ? &f->site->cost.threads : &f->cost.threads, cost_ns(&f->cost));
 }
 
 /* A detector may count less of a site's costs, or more, than its verdicts did. */

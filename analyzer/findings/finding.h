@@ -347,7 +347,7 @@ struct findings {
 	uint64_t failures, when_long[SPY_CONTRACT_COUNT], always[SPY_CONTRACT_COUNT];
 };
 
-void findings_init(struct findings *f, struct accounting *accounts);
+void findings_init(struct findings *f, struct accounting *a);
 void findings_release(struct findings *f);
 
 /* The sites of the parts of a set become the whole's, whose threads have their numbers. */
@@ -355,7 +355,7 @@ struct join;
 bool findings_join(struct findings *whole, struct findings *const *parts, struct join *join);
 
 /* Of calls that are open still, nothing comes after them. Once, after the last record. */
-void sites_settle(struct accounting *accounts);
+void sites_settle(struct accounting *a);
 
 /*
  * After the last record: the findings, the costliest first; `texts` owns what they say, the caller
@@ -384,8 +384,8 @@ bool finding_gains_little(const struct finding *f);
 enum severity finding_severity(const struct finding *f);
 
 /* What is at stake at a site, or in a finding of the whole run. */
-struct stake site_stake(const struct accounting *accounts, const struct site *site);
-struct stake finding_stake(const struct accounting *accounts, const struct finding *f);
+struct stake site_stake(const struct accounting *a, const struct site *site);
+struct stake finding_stake(const struct accounting *a, const struct finding *f);
 
 /* Of findings whose costs are added up: the costs of each, or what its cure would give back of
  * them. */
@@ -394,11 +394,11 @@ void finding_add_gains(struct thread_costs *sum, const struct finding *f);
 
 /* In how many tenths of its process's work the site was called: 10 is all the time. By submissions
  * (launches and copies), for a program may load its data for longer than it works. */
-unsigned int site_tenths(const struct accounting *accounts, const struct site *site);
+unsigned int site_tenths(const struct accounting *a, const struct site *site);
 
 /* The same, or in how many tenths of the time of the thread, or the threads, that made its calls:
  * whichever are more. A phase with few submissions may be most of the run. */
-unsigned int site_spread(const struct accounting *accounts, const struct site *site);
+unsigned int site_spread(const struct accounting *a, const struct site *site);
 
 /* From the first work that the process handed to a GPU to its last call; `only`: of that thread,
  * NULL of all. */
@@ -406,7 +406,7 @@ struct span {
 	uint64_t begin_ns, end_ns;
 };
 
-struct span work_span(const struct accounting *accounts, size_t process, const struct thread *only);
+struct span work_span(const struct accounting *a, size_t process, const struct thread *only);
 
 /* One more. */
 void rounds_add(struct rounds *rounds, uint64_t submissions, uint64_t ns);
@@ -421,7 +421,7 @@ static inline uint64_t site_gain_low(const struct site_cost *cost)
 void site_add(struct site *sum, const struct site *more);
 
 /* Has the thread of the site's last call gone on working after it? */
-bool site_went_on(const struct accounting *accounts, const struct site *site);
+bool site_went_on(const struct accounting *a, const struct site *site);
 
 /* Part of a sentence: that most of the site's cost would have been waited right behind its calls;
  * else empty. */

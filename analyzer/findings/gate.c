@@ -344,7 +344,7 @@ static const char *amount(struct gate *gate, enum limit_unit unit, uint64_t valu
 
 /* What is in the budget: calls, time, or the share of the thread's time of which it is most
  * (stake.h). */
-static uint64_t spent(const struct accounting *accounts, const struct budget *budget,
+static uint64_t spent(const struct accounting *a, const struct budget *budget,
 		      const struct finding *findings, size_t n)
 {
 	struct thread_costs gains = {0};
@@ -361,18 +361,18 @@ static uint64_t spent(const struct accounting *accounts, const struct budget *bu
 		ns += cost_gain_ns(&findings[i].cost);
 		finding_add_gains(&gains, &findings[i]);
 	}
-	stake = stake_of(accounts, &gains, ns);
+	stake = stake_of(a, &gains, ns);
 	thread_costs_release(&gains);
 	if (budget->unit == LIMIT_CALLS)
 		return calls;
 	return budget->unit == LIMIT_PPM ? (uint64_t)(stake.share * PPM) : ns;
 }
 
-static void judge_budget(struct gate *gate, const struct accounting *accounts,
-			 const struct budget *budget, struct finding *findings, size_t n)
+static void judge_budget(struct gate *gate, const struct accounting *a, const struct budget *budget,
+			 struct finding *findings, size_t n)
 {
 	static const char *const units[LIMIT_UNITS] = {"ns", "ppm", "calls"};
-	uint64_t value = spent(accounts, budget, findings, n);
+	uint64_t value = spent(a, budget, findings, n);
 	size_t i;
 
 	if (value <= budget->limit)
@@ -435,8 +435,7 @@ static void put_in_order(struct finding *findings, size_t n)
 	free(sorted);
 }
 
-void gate_judge(struct gate *gate, const struct accounting *accounts, struct finding *findings,
-		size_t n)
+void gate_judge(struct gate *gate, const struct accounting *a, struct finding *findings, size_t n)
 {
 	size_t i;
 
@@ -454,6 +453,6 @@ void gate_judge(struct gate *gate, const struct accounting *accounts, struct fin
 		}
 	}
 	for (i = 0; i < gate->n_budgets; i++)
-		judge_budget(gate, accounts, &gate->budgets[i], findings, n);
+		judge_budget(gate, a, &gate->budgets[i], findings, n);
 	put_in_order(findings, n);
 }

@@ -88,8 +88,7 @@ void gate_look_at_files(struct gate *gate, const struct finding *findings, size_
 
 /* Marks the findings (suppressed, compared, before_ns, fails), and puts those that count first, and
  * those that text folds last. Once. */
-void gate_judge(struct gate *gate, const struct accounting *accounts, struct finding *findings,
-		size_t n);
+void gate_judge(struct gate *gate, const struct accounting *a, struct finding *findings, size_t n);
 
 /* What is no finding, and may have ended the program: calls that failed, in words (NULL: none), and calls of which not one
  * returned. Once. */

@@ -129,13 +129,13 @@ static double steps_between(const struct occasions *o, const struct phase *phase
 	return steps / (double)(o->count - 1);
 }
 
-static void find_occasions(struct recurrence *r, const struct accounting *accounts,
+static void find_occasions(struct recurrence *r, const struct accounting *a,
 			   const struct site *site)
 {
-	const struct process *process = &accounts->model->processes[site->key.process];
-	const struct phase *phase = &accounts->expect->phases.all[site->key.process];
+	const struct process *process = &a->model->processes[site->key.process];
+	const struct phase *phase = &a->expect->phases.all[site->key.process];
 	const struct occasions *o = &site->occasions;
-	uint64_t submissions = accounts->work.submissions[site->key.process];
+	uint64_t submissions = a->work.submissions[site->key.process];
 	uint64_t phase_ns = lived_ns(process, max_u64(phase->begin_ns, process->first_ns),
 				     min_u64(phase->end_ns, process->last_ns));
 	uint64_t from_ns = lived_ns(process, o->first_ns, o->last_ns);
@@ -159,29 +159,28 @@ static void find_occasions(struct recurrence *r, const struct accounting *accoun
 		r->recurs = RECURS_AGAIN;
 }
 
-struct recurrence recurrence_of_costs(const struct accounting *accounts,
-				      const struct thread_costs *costs)
+struct recurrence recurrence_of_costs(const struct accounting *a, const struct thread_costs *costs)
 {
 	struct recurrence r = {0};
 
 	add_costs(&r, costs);
-	r.stake = stake_working(accounts, costs);
+	r.stake = stake_working(a, costs);
 	r.little = finding_little(r.working_ns, r.stake.share);
 	return r;
 }
 
-struct recurrence recurrence_of(const struct accounting *accounts, const struct site *site)
+struct recurrence recurrence_of(const struct accounting *a, const struct site *site)
 {
 	const struct occasions *o = &site->occasions;
 	struct recurrence r = {0};
 
-	if (!accounts->expect->phases.all[site->key.process].found)
+	if (!a->expect->phases.all[site->key.process].found)
 		return r;
-	r = recurrence_of_costs(accounts, &site->cost.threads);
+	r = recurrence_of_costs(a, &site->cost.threads);
 	r.at_start = o->before;
 	r.at_end = o->behind;
 	if (o->count)
-		find_occasions(&r, accounts, site);
+		find_occasions(&r, a, site);
 	else if (o->before && o->behind)
 		r.recurs = RECURS_OUTSIDE;
 	else if (o->before || o->behind)

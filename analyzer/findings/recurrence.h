@@ -62,11 +62,10 @@ struct recurrence {
 };
 
 /* After the last record; of costs of which no calls are known: what of them is the phase's. */
-struct recurrence recurrence_of_costs(const struct accounting *accounts,
-				      const struct thread_costs *costs);
+struct recurrence recurrence_of_costs(const struct accounting *a, const struct thread_costs *costs);
 
 /* Of a site. */
-struct recurrence recurrence_of(const struct accounting *accounts, const struct site *site);
+struct recurrence recurrence_of(const struct accounting *a, const struct site *site);
 
 /* No problem of a program that runs on: it is not done again, or what is costs next to nothing. */
 bool recurrence_passes(const struct recurrence *r);

@@ -252,13 +252,13 @@ void claim_waits_anyway(const struct claim *claim, struct verdict *v)
 	v->gain_high_ns -= claim->hidden_ns - min_u64(claim->hidden_ns, claim_between_ns(claim));
 }
 
-void sites_settle(struct accounting *accounts)
+void sites_settle(struct accounting *a)
 {
 	size_t i;
 
-	for (i = 0; i < accounts->n_thread_accounts; i++)
-		while (accounts->thread_accounts[i] && accounts->thread_accounts[i]->n_open)
-			settle_oldest(accounts->thread_accounts[i]);
+	for (i = 0; i < a->n_thread_accounts; i++)
+		while (a->thread_accounts[i] && a->thread_accounts[i]->n_open)
+			settle_oldest(a->thread_accounts[i]);
 }
 
 /* ---- the calls ------------------------------------------------------------------------------ */
@@ -393,7 +393,7 @@ static void charge_others(struct site *site, const struct kept_waiting *wait)
 	thread_costs_add(&site->cost.threads, wait->waiter, wait->ns, wait->working ? wait->ns : 0);
 }
 
-void findings_init(struct findings *f, struct accounting *accounts)
+void findings_init(struct findings *f, struct accounting *a)
 {
 	uint32_t *const asked[] = {[COPIES_ALL] = &f->observer.always,
 				   [COPIES_PAGEABLE] = &f->observer.pageable,
@@ -403,7 +403,7 @@ void findings_init(struct findings *f, struct accounting *accounts)
 	size_t i, contract;
 
 	*f = (struct findings){.observer = {.on_call = on_call, .on_others_wait = charge_others},
-			       .accounts = accounts};
+			       .accounts = a};
 	for (i = 0; (detector = detectors_row(i)); i++) {
 		if (!detector->judge)
 			continue;
@@ -417,7 +417,7 @@ void findings_init(struct findings *f, struct accounting *accounts)
 						  << i;
 		}
 	}
-	accounts->observer = &f->observer;
+	a->observer = &f->observer;
 }
 
 void findings_release(struct findings *f)
@@ -437,9 +437,9 @@ void findings_release(struct findings *f)
 		free(told);
 }
 
-bool site_went_on(const struct accounting *accounts, const struct site *site)
+bool site_went_on(const struct accounting *a, const struct site *site)
 {
-	const struct thread_account *account = thread_account_of(accounts, site->last_thread);
+	const struct thread_account *account = thread_account_of(a, site->last_thread);
 
 	return site->went_on ||
 	       (account && account->recent_ops.progress_calls > site->progress_calls);

@@ -39,9 +39,9 @@ static unsigned int tenth(uint64_t at, uint64_t begin, uint64_t end)
 	return 1u << (part < 10 ? part : 9);
 }
 
-unsigned int site_tenths(const struct accounting *accounts, const struct site *site)
+unsigned int site_tenths(const struct accounting *a, const struct site *site)
 {
-	uint64_t all = accounts->work.submissions[site->key.process];
+	uint64_t all = a->work.submissions[site->key.process];
 	unsigned int tenths = 0;
 	uint32_t i;
 
@@ -50,15 +50,15 @@ unsigned int site_tenths(const struct accounting *accounts, const struct site *s
 	return (unsigned int)__builtin_popcount(tenths);
 }
 
-struct span work_span(const struct accounting *accounts, size_t process, const struct thread *only)
+struct span work_span(const struct accounting *a, size_t process, const struct thread *only)
 {
-	struct span span = {.begin_ns = accounts->work.first_work_ns[process]};
+	struct span span = {.begin_ns = a->work.first_work_ns[process]};
 	const struct thread *thread;
 
 	if (only && only->first_ns > span.begin_ns)
 		span.begin_ns = only->first_ns;
-	for (thread = accounts->model->processes[process].threads; thread; thread = thread->next) {
-		const struct thread_account *c = thread_account_of(accounts, thread);
+	for (thread = a->model->processes[process].threads; thread; thread = thread->next) {
+		const struct thread_account *c = thread_account_of(a, thread);
 		uint64_t end_ns;
 
 		if (!c || !c->ring.n || (only && thread != only))
@@ -70,10 +70,10 @@ struct span work_span(const struct accounting *accounts, size_t process, const s
 }
 
 /* Of the time that the threads work which make its calls: all of them, or the only one. */
-static unsigned int tenths_of_time(const struct accounting *accounts, const struct site *site)
+static unsigned int tenths_of_time(const struct accounting *a, const struct site *site)
 {
-	struct span span = work_span(accounts, site->key.process,
-				     site->threads == 1 ? site->last_thread : NULL);
+	struct span span =
+		work_span(a, site->key.process, site->threads == 1 ? site->last_thread : NULL);
 	unsigned int tenths = 0;
 	uint32_t i;
 
@@ -82,10 +82,9 @@ static unsigned int tenths_of_time(const struct accounting *accounts, const stru
 	return (unsigned int)__builtin_popcount(tenths);
 }
 
-unsigned int site_spread(const struct accounting *accounts, const struct site *site)
+unsigned int site_spread(const struct accounting *a, const struct site *site)
 {
-	unsigned int of_work = site_tenths(accounts, site),
-		     of_time = tenths_of_time(accounts, site);
+	unsigned int of_work = site_tenths(a, site), of_time = tenths_of_time(a, site);
 
 	return of_work > of_time ? of_work : of_time;
 }

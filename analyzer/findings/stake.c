@@ -128,22 +128,22 @@ static struct stake larger(struct stake x, struct stake y)
 	return y.share > x.share ? y : x;
 }
 
-static uint64_t working_run_ns(const struct accounting *accounts)
+static uint64_t working_run_ns(const struct accounting *a)
 {
 	uint64_t ns = 0;
 	size_t i;
 
-	for (i = 0; i < accounts->model->n_threads; i++) {
-		const struct thread *thread = accounts->model->threads[i];
+	for (i = 0; i < a->model->n_threads; i++) {
+		const struct thread *thread = a->model->threads[i];
 
-		if (accounts->stats->threads[i].count)
-			ns += working_ns(accounts->expect, thread->process, thread->first_ns,
+		if (a->stats->threads[i].count)
+			ns += working_ns(a->expect, thread->process, thread->first_ns,
 					 min_u64(thread->exited_ns, thread->process->last_ns));
 	}
 	return ns;
 }
 
-struct stake stake_working(const struct accounting *accounts, const struct thread_costs *costs)
+struct stake stake_working(const struct accounting *a, const struct thread_costs *costs)
 {
 	const struct thread_cost *most = NULL;
 	struct stake stake = {.whole = STAKE_WORKING}, all = {.whole = STAKE_ALL};
@@ -160,8 +160,8 @@ struct stake stake_working(const struct accounting *accounts, const struct threa
 			most = cost;
 	}
 	if (most)
-		stake = of_working_time(accounts->expect, most);
-	all.whole_ns = working_run_ns(accounts);
+		stake = of_working_time(a->expect, most);
+	all.whole_ns = working_run_ns(a);
 	all.cost_ns = (uint64_t)ns;
 	all.share = all.whole_ns ? ns / (double)all.whole_ns : 0;
 	stake = larger(stake, all);
@@ -169,11 +169,10 @@ struct stake stake_working(const struct accounting *accounts, const struct threa
 	return stake;
 }
 
-struct stake stake_of(const struct accounting *accounts, const struct thread_costs *costs,
-		      uint64_t all_ns)
+struct stake stake_of(const struct accounting *a, const struct thread_costs *costs, uint64_t all_ns)
 {
 	const struct thread_cost *most = NULL, *most_working = NULL;
-	uint64_t run_ns = accounts->stats->run_ns;
+	uint64_t run_ns = a->stats->run_ns;
 	struct stake stake = {.whole = STAKE_WORKING};
 	size_t i;
 
@@ -189,8 +188,7 @@ struct stake stake_of(const struct accounting *accounts, const struct thread_cos
 			most_working = cost;
 	}
 	if (most)
-		stake = larger(of_working_time(accounts->expect, most_working),
-			       of_whole_time(most));
+		stake = larger(of_working_time(a->expect, most_working), of_whole_time(most));
 	stake = larger(stake, (struct stake){.share = run_ns ? (double)all_ns / (double)run_ns : 0,
 					     .whole = STAKE_ALL,
 					     .cost_ns = all_ns,

@@ -45,10 +45,10 @@ struct stake {
 };
 
 /* After the last record. all_ns: what it cost in all, the thread it cost most or not. */
-struct stake stake_of(const struct accounting *accounts, const struct thread_costs *costs,
+struct stake stake_of(const struct accounting *a, const struct thread_costs *costs,
 		      uint64_t all_ns);
 
 /* The same of what it cost while the processes worked alone. */
-struct stake stake_working(const struct accounting *accounts, const struct thread_costs *costs);
+struct stake stake_working(const struct accounting *a, const struct thread_costs *costs);
 
 #endif

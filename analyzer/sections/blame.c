@@ -102,7 +102,7 @@ static int by_waited(const void *a, const void *b)
 	return strcmp(x->waiter_function, y->waiter_function);
 }
 
-static void add_edges(struct report *report, const struct accounting *accounts,
+static void add_edges(struct report *report, const struct accounting *a,
 		      const struct table_kind *kind, const struct blame_edges *edges,
 		      const struct subject *s)
 {
@@ -112,21 +112,21 @@ static void add_edges(struct report *report, const struct accounting *accounts,
 
 	EDGES_ITER (edge, edges) {
 		const union blame_key *k = &edge->key;
-		const struct thread *waiter = edge_thread(accounts->model, k->waiter), *holder;
+		const struct thread *waiter = edge_thread(a->model, k->waiter), *holder;
 
-		if (!subject_has_edge(accounts, s, k))
+		if (!subject_has_edge(a, s, k))
 			continue;
-		holder = edge_thread(accounts->model, k->holder);
+		holder = edge_thread(a->model, k->holder);
 		rows[n++] = (struct blame_row){
 			.process = text_process(&report->arena, waiter->process->trace),
 			.waiter = waiter->tid,
-			.waiter_function = text_function(accounts->model->set, k->waiter_fn),
+			.waiter_function = text_function(a->model->set, k->waiter_fn),
 			.waiter_device = k->waiter_device,
 			.holder = holder ? holder->tid : 0,
 			.holder_process =
 				holder ? text_process(&report->arena, holder->process->trace)
 				       : NULL,
-			.holder_function = text_function(accounts->model->set, k->holder_fn),
+			.holder_function = text_function(a->model->set, k->holder_fn),
 			.holder_device = k->holder_device,
 			.how = k->inferred ? "inferred" : "measured",
 			.cause = cause_keys[k->cause],
@@ -135,7 +135,7 @@ static void add_edges(struct report *report, const struct accounting *accounts,
 		};
 		if (k->lock)
 			rows[n - 1].lock =
-				report_text(report, "%s", accounts->locks.all[k->lock - 1]->name);
+				report_text(report, "%s", a->locks.all[k->lock - 1]->name);
 	}
 	qsort(rows, n, sizeof(*rows), by_waited);
 	report_add(report, kind, rows, n);
@@ -218,7 +218,7 @@ static int by_pair(const void *a, const void *b)
 }
 
 /* The edges with a known holder, those that are the same to `same` in one row. */
-static void add_pairs(struct report *report, const struct accounting *accounts,
+static void add_pairs(struct report *report, const struct accounting *a,
 		      const struct table_kind *kind,
 		      bool (*same)(const struct pair_row *, const struct pair_row *),
 		      const struct subject *s)
@@ -227,18 +227,18 @@ static void add_pairs(struct report *report, const struct accounting *accounts,
 	const struct blame_edge *edge;
 	size_t i, n = 0;
 
-	EDGES_ITER (edge, &accounts->blame.direct) {
+	EDGES_ITER (edge, &a->blame.direct) {
 		const union blame_key *k = &edge->key;
 		struct pair_row row = {
 			.waiter_device = k->waiter_device,
 			.holder_device = k->holder_device,
-			.waiter_function = text_function(accounts->model->set, k->waiter_fn) ?: "?",
-			.holder_function = text_function(accounts->model->set, k->holder_fn) ?: "?",
+			.waiter_function = text_function(a->model->set, k->waiter_fn) ?: "?",
+			.holder_function = text_function(a->model->set, k->holder_fn) ?: "?",
 			.inferred = k->inferred,
 			.how = k->inferred ? "inferred" : "measured",
 		};
 
-		if (!k->holder || !subject_has_edge(accounts, s, k))
+		if (!k->holder || !subject_has_edge(a, s, k))
 			continue;
 		for (i = 0; i < n && !same(&rows[i], &row); i++)
 			;
@@ -415,34 +415,34 @@ static const struct table_kind subject_kind = {
 };
 
 /* Is the subject one end of the edge: the waiter's, or the holder's? A lock is both. */
-static bool is_end(const struct accounting *accounts, const union blame_key *k,
-		   const struct subject *s, bool holder)
+static bool is_end(const struct accounting *a, const union blame_key *k, const struct subject *s,
+		   bool holder)
 {
 	uint32_t thread = holder ? k->holder : k->waiter;
 
 	switch (s->kind) {
 	case SUBJECT_THREAD:
-		return thread && subject_is_thread(s, edge_thread(accounts->model, thread));
+		return thread && subject_is_thread(s, edge_thread(a->model, thread));
 	case SUBJECT_CALL:
 		return (holder ? k->holder_fn : k->waiter_fn) == s->fn;
 	case SUBJECT_DEVICE:
 		return (holder ? k->holder_device : k->waiter_device) == s->device;
 	default:
-		return subject_has_edge(accounts, s, k);
+		return subject_has_edge(a, s, k);
 	}
 }
 
 /* Sums up the edges at one end of which the subject is, and says what is at the other end of the
  * longest. */
-static double sum_end(struct arena *texts, const struct accounting *accounts, bool holder,
+static double sum_end(struct arena *texts, const struct accounting *a, bool holder,
 		      const char **mostly)
 {
-	const struct subject *s = &accounts->blame.subject;
+	const struct subject *s = &a->blame.subject;
 	const struct blame_edge *edge, *most = NULL;
 	double ns = 0;
 
-	EDGES_ITER (edge, &accounts->blame.direct) {
-		if (!is_end(accounts, &edge->key, s, holder))
+	EDGES_ITER (edge, &a->blame.direct) {
+		if (!is_end(a, &edge->key, s, holder))
 			continue;
 		ns += edge->waited_ns;
 		if (!most || edge->waited_ns > most->waited_ns)
@@ -454,9 +454,9 @@ static double sum_end(struct arena *texts, const struct accounting *accounts, bo
 
 		*mostly = arena_printf(
 			texts, "%s%s, %s",
-			text_thread(texts, edge_thread(accounts->model, thread),
+			text_thread(texts, edge_thread(a->model, thread),
 				    holder ? most->key.waiter_device : most->key.holder_device),
-			text_in_function(texts, accounts->model->set, fn),
+			text_in_function(texts, a->model->set, fn),
 			text_time(texts, (uint64_t)most->waited_ns));
 	}
 	return ns;
@@ -465,16 +465,15 @@ static double sum_end(struct arena *texts, const struct accounting *accounts, bo
 #define THREADS_NAMED 8
 
 /* "thread 4711", or "2 threads: feeder (4711), feeder (4712)": several may be called so. */
-static const char *subject_threads(struct arena *texts, const struct accounting *accounts,
-				   size_t *n)
+static const char *subject_threads(struct arena *texts, const struct accounting *a, size_t *n)
 {
-	const struct subject *s = &accounts->blame.subject;
+	const struct subject *s = &a->blame.subject;
 	const struct thread *only = NULL;
 	const char *list = "";
 	size_t i;
 
-	for (i = *n = 0; i < accounts->model->n_threads; i++) {
-		const struct thread *thread = accounts->model->threads[i];
+	for (i = *n = 0; i < a->model->n_threads; i++) {
+		const struct thread *thread = a->model->threads[i];
 
 		if (!subject_is_thread(s, thread))
 			continue;
@@ -489,17 +488,16 @@ static const char *subject_threads(struct arena *texts, const struct accounting 
 			    *n > THREADS_NAMED ? ", ..." : "");
 }
 
-static const char *subject_text(struct arena *texts, const struct accounting *accounts,
-				size_t *n_threads)
+static const char *subject_text(struct arena *texts, const struct accounting *a, size_t *n_threads)
 {
-	const struct subject *s = &accounts->blame.subject;
+	const struct subject *s = &a->blame.subject;
 	size_t i;
 
 	switch (s->kind) {
 	case SUBJECT_THREAD:
-		return subject_threads(texts, accounts, n_threads);
+		return subject_threads(texts, a, n_threads);
 	case SUBJECT_CALL:
-		return text_function(accounts->model->set, s->fn);
+		return text_function(a->model->set, s->fn);
 	case SUBJECT_DEVICE:
 		return arena_printf(texts, "GPU %u", s->device);
 	case SUBJECT_PLACE:
@@ -509,11 +507,10 @@ static const char *subject_text(struct arena *texts, const struct accounting *ac
 				    s->place ? ", and the calls made at its place"
 					     : ", of the whole run");
 	default:
-		for (i = 0; i < accounts->locks.count; i++)
-			if (subject_is_lock(s, accounts->locks.all[i]))
-				return arena_printf(texts, "lock %s, %s",
-						    accounts->locks.all[i]->name,
-						    accounts->locks.all[i]->place);
+		for (i = 0; i < a->locks.count; i++)
+			if (subject_is_lock(s, a->locks.all[i]))
+				return arena_printf(texts, "lock %s, %s", a->locks.all[i]->name,
+						    a->locks.all[i]->place);
 		return "a lock";
 	}
 }
@@ -540,42 +537,40 @@ static const char *only_text(struct arena *texts, const struct callstats *stats,
 		stats->model->set->functions.all[fn].name);
 }
 
-static void count_calls(struct subject_row *row, const struct accounting *accounts)
+static void count_calls(struct subject_row *row, const struct accounting *a)
 {
-	const struct subject *s = &accounts->blame.subject;
+	const struct subject *s = &a->blame.subject;
 	size_t i;
 
-	for (i = 0; s->kind == SUBJECT_THREAD && i < accounts->model->n_threads; i++) {
-		if (!subject_is_thread(s, accounts->model->threads[i]))
+	for (i = 0; s->kind == SUBJECT_THREAD && i < a->model->n_threads; i++) {
+		if (!subject_is_thread(s, a->model->threads[i]))
 			continue;
-		row->calls += accounts->stats->threads[i].count;
-		row->counted = add_capped(row->counted, accounts->stats->threads[i].counted);
+		row->calls += a->stats->threads[i].count;
+		row->counted = add_capped(row->counted, a->stats->threads[i].counted);
 	}
 	if (s->kind == SUBJECT_CALL) {
-		row->calls = accounts->stats->direct[s->fn].count;
-		row->counted = accounts->stats->counted[s->fn];
+		row->calls = a->stats->direct[s->fn].count;
+		row->counted = a->stats->counted[s->fn];
 	}
-	for (i = 0; s->kind == SUBJECT_DEVICE && i < accounts->model->n_processes; i++)
-		row->calls +=
-			accounts->stats->devices[callstats_index(accounts->stats, i, s->device)]
-				.count;
+	for (i = 0; s->kind == SUBJECT_DEVICE && i < a->model->n_processes; i++)
+		row->calls += a->stats->devices[callstats_index(a->stats, i, s->device)].count;
 }
 
-void report_subject(struct report *report, const struct accounting *accounts)
+void report_subject(struct report *report, const struct accounting *a)
 {
-	enum subject_kind kind = accounts->blame.subject.kind;
+	enum subject_kind kind = a->blame.subject.kind;
 	struct subject_row *row = xcalloc(1, sizeof(*row));
 	size_t asked = 1;
 	uint64_t callers, threads; /* whose times are added up: those it held up may be several */
 
-	row->subject = subject_text(&report->arena, accounts, &asked);
+	row->subject = subject_text(&report->arena, a, &asked);
 	if (kind == SUBJECT_PLACE || kind == SUBJECT_FINDING) {
 		report_add(report, &subject_kind, row, 1);
 		return;
 	}
-	row->waited_ns = (uint64_t)sum_end(&report->arena, accounts, false, &row->waited_mostly);
-	row->held_up_ns = (uint64_t)sum_end(&report->arena, accounts, true, &row->held_up_mostly);
-	callers = callstats_callers(accounts->stats, accounts->model->n_threads);
+	row->waited_ns = (uint64_t)sum_end(&report->arena, a, false, &row->waited_mostly);
+	row->held_up_ns = (uint64_t)sum_end(&report->arena, a, true, &row->held_up_mostly);
+	callers = callstats_callers(a->stats, a->model->n_threads);
 	threads = kind == SUBJECT_THREAD ? asked : callers;
 	row->waited =
 		row->waited_ns
@@ -587,12 +582,12 @@ void report_subject(struct report *report, const struct accounting *accounts)
 			? report_text(report, "others, for %s",
 				      text_thread_time(&report->arena, row->held_up_ns, callers))
 			: "no thread";
-	count_calls(row, accounts);
-	if (accounts->blame.subject.kind == SUBJECT_CALL && !row->calls) {
-		row->only = only_text(&report->arena, accounts->stats, accounts->blame.subject.fn);
+	count_calls(row, a);
+	if (a->blame.subject.kind == SUBJECT_CALL && !row->calls) {
+		row->only = only_text(&report->arena, a->stats, a->blame.subject.fn);
 		row->waited = row->held_up = NULL;
 	}
-	if (accounts->blame.subject.kind == SUBJECT_LOCK) {
+	if (a->blame.subject.kind == SUBJECT_LOCK) {
 		row->waited =
 			report_text(report, "by its waiters, %s",
 				    text_thread_time(&report->arena, row->waited_ns, threads));
@@ -601,13 +596,13 @@ void report_subject(struct report *report, const struct accounting *accounts)
 	report_add(report, &subject_kind, row, 1);
 }
 
-void report_edges(struct report *report, const struct accounting *accounts)
+void report_edges(struct report *report, const struct accounting *a)
 {
-	const struct subject *subject = &accounts->blame.subject;
+	const struct subject *subject = &a->blame.subject;
 
-	add_pairs(report, accounts, &device_kind, same_devices, subject);
-	add_pairs(report, accounts, &call_kind, same_calls, subject);
-	add_edges(report, accounts, &blame_kind, &accounts->blame.direct, subject);
-	add_edges(report, accounts, &root_kind, &accounts->blame.roots, subject);
-	add_edges(report, accounts, &kernel_overlap_kind, &accounts->kernel_overlap.edges, subject);
+	add_pairs(report, a, &device_kind, same_devices, subject);
+	add_pairs(report, a, &call_kind, same_calls, subject);
+	add_edges(report, a, &blame_kind, &a->blame.direct, subject);
+	add_edges(report, a, &root_kind, &a->blame.roots, subject);
+	add_edges(report, a, &kernel_overlap_kind, &a->kernel_overlap.edges, subject);
 }

@@ -473,13 +473,13 @@ void report_findings(struct report *report, struct findings *f, const struct ran
 
 /* ---- of one subject -------------------------------------------------------------------------- */
 
-static bool has_thread(const struct thread_set *set, const struct accounting *accounts)
+static bool has_thread(const struct thread_set *set, const struct accounting *a)
 {
 	size_t i;
 
-	for (i = 0; i < accounts->model->n_threads; i++)
-		if (subject_is_thread(&accounts->blame.subject, accounts->model->threads[i]) &&
-		    thread_set_has(set, accounts->model->threads[i]))
+	for (i = 0; i < a->model->n_threads; i++)
+		if (subject_is_thread(&a->blame.subject, a->model->threads[i]) &&
+		    thread_set_has(set, a->model->threads[i]))
 			return true;
 	return false;
 }
@@ -499,16 +499,16 @@ static bool is_at(const struct finding *f, const struct subject_place *place)
 }
 
 /* Only calls have threads and GPUs; what is found in the whole run may have a function. */
-static bool is_about(const struct finding *f, const struct accounting *accounts)
+static bool is_about(const struct finding *f, const struct accounting *a)
 {
-	const struct subject *s = &accounts->blame.subject;
+	const struct subject *s = &a->blame.subject;
 
 	switch (s->kind) {
 	case SUBJECT_CALL:
 		return f->place.function &&
-		       !strcmp(f->place.function, accounts->model->set->functions.all[s->fn].name);
+		       !strcmp(f->place.function, a->model->set->functions.all[s->fn].name);
 	case SUBJECT_THREAD:
-		return f->site && has_thread(&f->site->callers, accounts);
+		return f->site && has_thread(&f->site->callers, a);
 	case SUBJECT_DEVICE:
 		return f->site && (f->site->devices >> min_u64(s->device, 63) & 1);
 	case SUBJECT_PLACE:

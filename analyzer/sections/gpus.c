@@ -64,19 +64,18 @@ static const struct table_kind gpus_kind = {
 
 /* Is a wait for the GPU certainly a wait for its own work, and not for another one's, or for a
  * function on the host, or another device? */
-static bool waits_prove_work(const struct accounting *accounts, const struct idle_gpu *gpu)
+static bool waits_prove_work(const struct accounting *a, const struct idle_gpu *gpu)
 {
-	uint64_t used = accounts->gpus_used[gpu->processes[0]->trace->index];
+	uint64_t used = a->gpus_used[gpu->processes[0]->trace->index];
 	uint32_t fn;
 
 	if (gpu->n_processes > 1 || __builtin_popcountll(used) != 1)
 		return false;
-	for (fn = 0;
-	     fn < accounts->model->set->functions.count && fn < accounts->stats->n_functions; fn++)
-		if ((accounts->model->set->functions.all[fn].does == FUNCTION_SHOWS_OTHERS ||
-		     accounts->model->set->functions.all[fn].does == FUNCTION_WAITS_FOR_OTHERS) &&
-		    (accounts->stats->direct[fn].count + accounts->stats->nested[fn].count ||
-		     filter_saw_call(accounts->filtering, fn)))
+	for (fn = 0; fn < a->model->set->functions.count && fn < a->stats->n_functions; fn++)
+		if ((a->model->set->functions.all[fn].does == FUNCTION_SHOWS_OTHERS ||
+		     a->model->set->functions.all[fn].does == FUNCTION_WAITS_FOR_OTHERS) &&
+		    (a->stats->direct[fn].count + a->stats->nested[fn].count ||
+		     filter_saw_call(a->filtering, fn)))
 			return false;
 	return true;
 }

@@ -215,23 +215,23 @@ static uint64_t since_begin(const struct model *model, uint64_t ns)
 	return ns - min_u64(ns, model->first_ns);
 }
 
-static const struct phase_row *add_phases(struct report *report, const struct accounting *accounts)
+static const struct phase_row *add_phases(struct report *report, const struct accounting *a)
 {
-	struct phase_row *rows = xcalloc(accounts->model->n_processes, sizeof(*rows));
+	struct phase_row *rows = xcalloc(a->model->n_processes, sizeof(*rows));
 	size_t i;
 
-	for (i = 0; i < accounts->model->n_processes; i++) {
-		const struct process *process = &accounts->model->processes[i];
-		const struct phase *phase = &accounts->expect->phases.all[i];
+	for (i = 0; i < a->model->n_processes; i++) {
+		const struct process *process = &a->model->processes[i];
+		const struct phase *phase = &a->expect->phases.all[i];
 
 		rows[i].process = text_process(&report->arena, process->trace);
 		rows[i].found = phase->found ? "yes" : "no";
-		rows[i].begin_ns = since_begin(accounts->model,
-					       phase->found ? phase->begin_ns : process->first_ns);
-		rows[i].end_ns = since_begin(accounts->model,
-					     phase->found ? phase->end_ns : process->last_ns);
+		rows[i].begin_ns =
+			since_begin(a->model, phase->found ? phase->begin_ns : process->first_ns);
+		rows[i].end_ns =
+			since_begin(a->model, phase->found ? phase->end_ns : process->last_ns);
 	}
-	report_add(report, &phase_kind, rows, accounts->model->n_processes);
+	report_add(report, &phase_kind, rows, a->model->n_processes);
 	return rows;
 }
 
@@ -438,13 +438,13 @@ static const char *failures_text(const struct trace_set *set, uint64_t n,
 			    text_result(set, last->fn, last->result));
 }
 
-static void write_summary(struct summary_row *row, const struct accounting *accounts,
+static void write_summary(struct summary_row *row, const struct accounting *a,
 			  const struct cost_study *cost, struct arena *texts)
 {
-	const struct trace *first = root_process(accounts->model->set);
+	const struct trace *first = root_process(a->model->set);
 	char time[32], count[32], counted[32];
 	struct last_failed last;
-	uint64_t answers = callstats_answers(accounts->stats, &last);
+	uint64_t answers = callstats_answers(a->stats, &last);
 
 	row->program = row->processes > 1 ? text_program(texts, first) : text_process(texts, first);
 	if (row->processes > 1)
@@ -456,11 +456,11 @@ static void write_summary(struct summary_row *row, const struct accounting *acco
 		row->command && *row->command ? arena_printf(texts, "%s", row->command) : NULL;
 	row->began_unix_s =
 		(uint64_t)metadata_number(&first->metadata, "start_realtime_ns", 0) / 1000000000;
-	row->hosts = hosts_text(texts, accounts->model->set);
+	row->hosts = hosts_text(texts, a->model->set);
 	format_ns(time, sizeof(time), row->duration_ns);
 	format_count(count, sizeof(count), row->records);
 	row->traced = arena_printf(texts, "%s, %s records", time, count);
-	row->recorded = windows_text(row, accounts->model, texts);
+	row->recorded = windows_text(row, a->model, texts);
 	row->overhead = report_cost_text(texts, cost);
 	format_count(count, sizeof(count), row->calls);
 	format_count(counted, sizeof(counted), row->counted);
@@ -474,8 +474,7 @@ static void write_summary(struct summary_row *row, const struct accounting *acco
 			arena_printf(texts, "%s; %s more were only counted", row->called, count);
 	}
 	if (row->failed > answers)
-		row->failures =
-			failures_text(accounts->model->set, row->failed - answers, &last, texts);
+		row->failures = failures_text(a->model->set, row->failed - answers, &last, texts);
 	if (row->unfinished)
 		row->ended = arena_printf(texts,
 					  "%llu of %llu processes not in order: killed, "
@@ -483,33 +482,32 @@ static void write_summary(struct summary_row *row, const struct accounting *acco
 					  (unsigned long long)row->unfinished,
 					  (unsigned long long)row->processes);
 	if (row->runs > 1)
-		row->several_runs = runs_words(texts, accounts->model->set);
+		row->several_runs = runs_words(texts, a->model->set);
 }
 
-struct summary_row *report_summary(struct report *report, const struct accounting *accounts,
+struct summary_row *report_summary(struct report *report, const struct accounting *a,
 				   const struct cost_study *cost)
 {
 	struct summary_row *row = xcalloc(1, sizeof(*row));
 	size_t i;
 
 	*row = (struct summary_row){
-		.records = accounts->model->records,
-		.duration_ns = accounts->model->last_ns - accounts->model->first_ns,
-		.calls = accounts->stats->all.count,
-		.call_ns = accounts->stats->all.total_ns,
-		.counted = accounts->stats->all.counted,
+		.records = a->model->records,
+		.duration_ns = a->model->last_ns - a->model->first_ns,
+		.calls = a->stats->all.count,
+		.call_ns = a->stats->all.total_ns,
+		.counted = a->stats->all.counted,
 		.only_counted = cost->counted,
-		.copied_bytes = accounts->stats->all.copied_bytes,
+		.copied_bytes = a->stats->all.copied_bytes,
 	};
-	for (i = 0; i < accounts->stats->n_functions; i++)
-		row->failed += accounts->stats->direct[i].failed;
-	count_processes(row, accounts->stats);
-	write_summary(row, accounts, cost, &report->arena);
+	for (i = 0; i < a->stats->n_functions; i++)
+		row->failed += a->stats->direct[i].failed;
+	count_processes(row, a->stats);
+	write_summary(row, a, cost, &report->arena);
 	report_add(report, &summary_kind, row, 1);
-	add_hosts(report, accounts->model->set);
-	row->working =
-		working_text(&report->arena, add_phases(report, accounts),
-			     accounts->model->n_processes, filter_has_window(accounts->filtering));
+	add_hosts(report, a->model->set);
+	row->working = working_text(&report->arena, add_phases(report, a), a->model->n_processes,
+				    filter_has_window(a->filtering));
 	return row;
 }
 

@@ -19,7 +19,7 @@ bool report_losses(struct report *report, const struct model *model);
 
 /* The headline; and, when they are known, how many findings there are that matter. */
 struct summary_row;
-struct summary_row *report_summary(struct report *report, const struct accounting *accounts,
+struct summary_row *report_summary(struct report *report, const struct accounting *a,
 				   const struct cost_study *cost);
 void report_found(struct arena *texts, struct summary_row *row, uint64_t problems, uint64_t notes,
 		  const char *first);

@@ -96,32 +96,31 @@ static const char *lost_by(struct arena *texts, const struct headline_row *row,
 }
 
 /* Would one process for each thread have waited as well? */
-static void judge_processes(struct headline_row *row, const struct accounting *accounts)
+static void judge_processes(struct headline_row *row, const struct accounting *a)
 {
 	const struct blame_edge *edge;
 	double lost_ns;
 	size_t i;
 	double sums[] = {[HELP_UNKNOWN] = 0, [HELP_ALONE] = 0, [HELP_WITH_MPS] = 0, [HELP_NOT] = 0};
 
-	EDGES_ITER (edge, &accounts->blame.roots)
+	EDGES_ITER (edge, &a->blame.roots)
 		blame_add_help(edge, sums);
 	/* To wake a waiter is not needed where there is none. */
-	for (i = 0; i < accounts->locks.count; i++) {
-		const struct lock *lock = accounts->locks.all[i];
-		uint64_t gpus = accounts->gpus_used[lock->process->trace->index];
+	for (i = 0; i < a->locks.count; i++) {
+		const struct lock *lock = a->locks.all[i];
+		uint64_t gpus = a->gpus_used[lock->process->trace->index];
 
 		sums[gpus & (gpus - 1) ? HELP_ALONE : HELP_WITH_MPS] += (double)lock->waking_ns;
 	}
-	row->processes_help_ns = (uint64_t)(sums[HELP_ALONE] + account_avoidable_ns(accounts));
+	row->processes_help_ns = (uint64_t)(sums[HELP_ALONE] + account_avoidable_ns(a));
 	row->processes_with_mps_ns = (uint64_t)sums[HELP_WITH_MPS];
 	row->processes_do_not_help_ns = (uint64_t)sums[HELP_NOT];
 	/* Other processes would be in the kernel module as other threads are. Where there was none,
 	 * it is unknown. */
 	lost_ns = (double)(row->ioctl_ns - row->kernel_work_ns);
-	if (lost_ns > account_avoidable_ns(accounts))
-		row->processes_do_not_help_ns +=
-			min_u64((uint64_t)(lost_ns - account_avoidable_ns(accounts)),
-				row->kernel_overlap_ns);
+	if (lost_ns > account_avoidable_ns(a))
+		row->processes_do_not_help_ns += min_u64(
+			(uint64_t)(lost_ns - account_avoidable_ns(a)), row->kernel_overlap_ns);
 }
 
 /* What of the loss processes would save, in words; no part that is less than a twentieth. */
@@ -165,39 +164,39 @@ static bool has_threads(const struct callstats *stats)
 	return n_threads > 1;
 }
 
-static const char *processes_text(struct arena *texts, const struct accounting *accounts,
+static const char *processes_text(struct arena *texts, const struct accounting *a,
 				  const struct headline_row *row)
 {
-	if (row->lost_ns <= row->total_ns / 100 || !has_threads(accounts->stats))
+	if (row->lost_ns <= row->total_ns / 100 || !has_threads(a->stats))
 		return NULL;
 	if (!row->probes)
 		return "unknown: recorded without probes";
 	if (row->unexplained_ns > row->lost_ns / 2)
 		return "unknown: most of the loss is unexplained";
 	if (row->not_running_ns > row->lost_ns / 2)
-		return cpu_pressure_fits(accounts->cpu_pressure, accounts->model->set->n_hosts)
+		return cpu_pressure_fits(a->cpu_pressure, a->model->set->n_hosts)
 			       ? "would not help: other programs had the CPUs"
 			       : "would not help: the host has too few CPUs for these threads";
 	return saving_text(texts, row);
 }
 
 /* Were the probes on in all of the processes? */
-static bool probed(const struct accounting *accounts)
+static bool probed(const struct accounting *a)
 {
 	size_t i;
 
-	for (i = 0; i < accounts->model->set->n_traces; i++)
-		if (!accounts->probed[i])
+	for (i = 0; i < a->model->set->n_traces; i++)
+		if (!a->probed[i])
 			return false;
 	return true;
 }
 
-static void sum_edges(struct headline_row *row, const struct accounting *accounts)
+static void sum_edges(struct headline_row *row, const struct accounting *a)
 {
 	const struct blame_edge *edge;
 	double all = 0, known = 0, cross = 0, kernel_overlap = 0;
 
-	EDGES_ITER (edge, &accounts->blame.direct) {
+	EDGES_ITER (edge, &a->blame.direct) {
 		all += edge->waited_ns;
 		if (edge->key.holder)
 			known += edge->waited_ns;
@@ -209,7 +208,7 @@ static void sum_edges(struct headline_row *row, const struct accounting *account
 	row->lock_waited_ns = (uint64_t)all;
 	row->holder_known_ns = (uint64_t)known;
 	row->cross_device_ns = (uint64_t)cross;
-	EDGES_ITER (edge, &accounts->kernel_overlap.edges)
+	EDGES_ITER (edge, &a->kernel_overlap.edges)
 		kernel_overlap += edge->waited_ns;
 	row->kernel_overlap_ns = (uint64_t)(kernel_overlap + 0.5);
 }
@@ -227,23 +226,23 @@ static const char *not_lost(struct arena *texts, const struct headline_row *row)
 			    text_time(texts, row->gpu_intended_ns));
 }
 
-static void add_headline(struct report *report, const struct accounting *accounts,
-			 struct account sum, size_t n_locks)
+static void add_headline(struct report *report, const struct accounting *a, struct account sum,
+			 size_t n_locks)
 {
 	struct headline_row *row = xcalloc(1, sizeof(*row));
-	uint64_t threads = callstats_callers(accounts->stats, accounts->model->n_threads);
+	uint64_t threads = callstats_callers(a->stats, a->model->n_threads);
 
 	row->total_ns = sum.total_ns;
 	row->lost_ns = account_lost(&sum);
 	row->kernel_work_ns = sum.kernel_ns;
 	row->asleep_ns = sum.asleep_ns;
 	row->maybe_ns = sum.maybe_ns;
-	row->probes = probed(accounts);
+	row->probes = probed(a);
 #define BUCKET(name, key, text) row->key##_ns = sum.bucket_ns[BUCKET_##name];
 	BUCKETS(BUCKET)
 #undef BUCKET
-	sum_edges(row, accounts);
-	judge_processes(row, accounts);
+	sum_edges(row, a);
+	judge_processes(row, a);
 	row->lost = report_text(
 		report, "%s of the %s inside calls: %s",
 		text_percent(&report->arena, (double)row->lost_ns, (double)row->total_ns),
@@ -271,7 +270,7 @@ static void add_headline(struct report *report, const struct accounting *account
 			report_text(report, "measured; known for %s of the time waited",
 				    text_percent(&report->arena, (double)row->holder_known_ns,
 						 (double)row->lock_waited_ns));
-	row->processes = processes_text(&report->arena, accounts, row);
+	row->processes = processes_text(&report->arena, a, row);
 	report_add(report, &headline_kind, row, 1)->intro =
 		threads < 2
 			? NULL
@@ -291,13 +290,13 @@ static uint64_t least_lost(const struct account *sum)
 }
 
 /* All calls. */
-static struct account sum_up(const struct accounting *accounts)
+static struct account sum_up(const struct accounting *a)
 {
 	struct account sum = {0}, more;
 	size_t i;
 
-	for (i = 0; i < accounts->model->n_processes; i++) {
-		more = account_sum(accounts, &accounts->model->processes[i]);
+	for (i = 0; i < a->model->n_processes; i++) {
+		more = account_sum(a, &a->model->processes[i]);
 		account_add(&sum, &more);
 	}
 	return sum;

@@ -16,10 +16,10 @@ void report_waits(struct report *report, struct findings *f, const struct ranks 
 		  struct symbolizer *symbols);
 
 /* Its sections, in files of their own. */
-void report_subject(struct report *report, const struct accounting *accounts);
+void report_subject(struct report *report, const struct accounting *a);
 void report_worst_calls(struct report *report, const struct accounting *a,
 			struct symbolizer *symbols, uint64_t least_lost_ns);
-void report_edges(struct report *report, const struct accounting *accounts);
+void report_edges(struct report *report, const struct accounting *a);
 void report_locks(struct report *report, const struct trace_set *set, struct lock *const *locks,
 		  size_t n_locks, const struct subject *subject);
 void report_ioctls(struct report *report, const struct accounting *a);
