@@ -133,7 +133,7 @@ struct thread_account {
 	/* of calls that the ring has no more; NULL: they were all their own work */
 	struct history *history;
 	size_t waits_kept; /* of calls in the ring, and their hold intervals */
-	struct claim *open; /* on its calls, which its next calls settle: finding.h */
+	struct claim *open; /* on its calls, which its next calls settle: findings/site.h */
 	size_t open_size;
 	struct wait_chain_link *deferred; /* waits that end at this thread's call in progress */
 	uint64_t lacked_working_ns; /* ready and on no CPU, while its process worked: phase.h */
@@ -174,7 +174,7 @@ struct kept_waiting {
 };
 
 /*
- * Looks for problems (finding.h): sees each call that took longer than its own work or failed, of
+ * Looks for problems (findings/site.h): sees each call that took longer than its own work or failed, of
  * some contracts every call, and those that follow in a thread of which a claim is open. What
  * others wait for at a call it took is shown to it when it is known.
  */

@@ -6,6 +6,7 @@
  * the calls that go on with the capture (CAPTURE_INVALIDATED): these are part of the finding.
  */
 #include "table.h"
+#include "findings/site.h"
 #include "text/text.h"
 
 #define CAPTURE_FIRST 900

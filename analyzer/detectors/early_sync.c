@@ -15,6 +15,7 @@
  * and in the middle only.
  */
 #include "table.h"
+#include "findings/site.h"
 #include "text/text.h"
 
 #define WAIT_LEAST_NS 50000

@@ -8,6 +8,7 @@
  * call came. One that is hidden, too, does not count: the cure is for all of them.
  */
 #include "table.h"
+#include "findings/site.h"
 #include "text/text.h"
 
 /* Mark: the stream that alone had work; 0: several had. */

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 #include "table.h"
+#include "findings/site.h"
 #include "text/text.h"
 
 /* Variant: the result. */

@@ -4,6 +4,7 @@
  * report says is of such a program.
  */
 #include "table.h"
+#include "account/account.h"
 #include "text/text.h"
 
 struct blocked {

@@ -8,6 +8,7 @@
  * comes again and again.
  */
 #include "table.h"
+#include "findings/site.h"
 #include "text/text.h"
 
 /* A program that has handed over so much has begun. */

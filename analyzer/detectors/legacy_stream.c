@@ -3,6 +3,7 @@
  * streams of the device stop and behind which they wait, unless they were made non-blocking.
  */
 #include "table.h"
+#include "findings/site.h"
 #include "text/text.h"
 
 /* Fewer are a beginning or an end; and they must be spread over the process's work or its time. */

@@ -12,6 +12,7 @@
  */
 #include "holder_cure.h"
 #include "table.h"
+#include "account/account.h"
 #include "text/text.h"
 
 #define LACK_LEAST_PART 20 /* from that part of the wait on it is told that a CPU was missing */

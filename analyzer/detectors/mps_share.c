@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "table.h"
+#include "account/account.h"
 #include "text/text.h"
 
 /* A process of which a thread does so for this part of the time waits for the GPU above all. */

@@ -3,6 +3,7 @@
  * MPS daemon was at work for another user.
  */
 #include "table.h"
+#include "account/account.h"
 #include "findings/sharing.h"
 #include "text/text.h"
 

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include "table.h"
+#include "account/account.h"
 #include "text/text.h"
 
 /* From a tenth of the time of a process's threads on: on any busy machine threads lack a CPU now

@@ -11,6 +11,7 @@
  * case, as most do right behind the copy, would wait there for what it waited for here.
  */
 #include "table.h"
+#include "findings/site.h"
 #include "base/format.h"
 #include "text/text.h"
 #include "trace/names.h"

@@ -3,6 +3,7 @@
  * queue: the host was about a thousand operations ahead of the GPU. No other thread is to blame.
  */
 #include "table.h"
+#include "findings/site.h"
 #include "text/text.h"
 
 static bool judge(const struct observed *o, struct verdict *v)

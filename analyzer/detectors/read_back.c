@@ -8,6 +8,7 @@
  * unknown: the kernels have to run in any case. So it is a note.
  */
 #include "table.h"
+#include "findings/site.h"
 #include "text/text.h"
 
 #define ROUNDS_LEAST 20

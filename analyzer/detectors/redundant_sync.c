@@ -3,6 +3,7 @@
  * or a stream that was given no work since the last one, or none at all.
  */
 #include "table.h"
+#include "findings/site.h"
 #include "text/text.h"
 
 #define CALLS_LEAST 3

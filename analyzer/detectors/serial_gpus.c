@@ -15,6 +15,7 @@
  */
 #include <stdlib.h>
 #include "table.h"
+#include "findings/site.h"
 #include "findings/gpu_use.h"
 #include "findings/idle_price.h"
 #include "text/text.h"

@@ -3,6 +3,7 @@
  * other, from one place, in one direction and stream, again and again.
  */
 #include "table.h"
+#include "findings/site.h"
 #include "base/format.h"
 #include "text/text.h"
 

@@ -3,6 +3,7 @@
  * given access to the other's memory: they go through the memory of the host.
  */
 #include "table.h"
+#include "findings/site.h"
 #include "account/peers.h"
 #include "base/format.h"
 #include "text/text.h"

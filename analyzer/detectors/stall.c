@@ -7,6 +7,7 @@
 #include "holder_cure.h"
 #include "stall.h"
 #include "table.h"
+#include "findings/site.h"
 #include "text/text.h"
 
 /* The call that kept holders, and how long others waited for it, for what reason there. */

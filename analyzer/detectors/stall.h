@@ -5,6 +5,7 @@
 #ifndef CUDASPY_STALL_H
 #define CUDASPY_STALL_H
 
+#include "account/account.h"
 #include "findings/detector.h"
 
 /*

@@ -19,6 +19,7 @@
  */
 #include "cudaspy/function_numbers.h"
 #include "table.h"
+#include "findings/site.h"
 #include "text/text.h"
 #include "trace/names.h"
 

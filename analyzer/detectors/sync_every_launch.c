@@ -9,6 +9,7 @@
  * takes is no cost: it has to run.
  */
 #include "table.h"
+#include "findings/site.h"
 #include "text/text.h"
 
 #define SUBMISSIONS_MOST 2

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "table.h"
+#include "account/account.h"
 #include "findings/sharing.h"
 #include "text/text.h"
 

@@ -11,6 +11,7 @@
  * changes nothing.
  */
 #include "finding.h"
+#include "cudaspy/contract.h"
 
 #ifndef CUDASPY_DETECTOR_H
 #define CUDASPY_DETECTOR_H
@@ -45,8 +46,10 @@ enum stalls {
 	STALLS_ACROSS, /* different ones */
 };
 
+struct claim;
 struct idle;
-struct ranks;
+struct observed;
+struct verdict;
 
 /* The findings so far. */
 struct found {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "detector.h"
+#include "site.h"
 #include "idle_price.h"
 #include "one_mistake.h"
 #include "ranks/ranks.h"

@@ -2,7 +2,7 @@
  * analyzer/findings/findings_join.c: the sites of all parts of a set, in the order in which they came up. Called by
  * parallel/join.c, when threads have their numbers.
  */
-#include "finding.h"
+#include "site.h"
 #include "model/join.h"
 
 /* The table's places depend on threads' numbers. */

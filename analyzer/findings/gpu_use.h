@@ -6,7 +6,7 @@
 #ifndef CUDASPY_GPU_USE_H
 #define CUDASPY_GPU_USE_H
 
-#include "finding.h"
+#include "site.h"
 #include "idle/idle.h"
 #include "ranks/ranks.h"
 

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "detector.h"
+#include "site.h"
 #include "gpu_use.h"
 #include "idle_price.h"
 #include "base/median.h"

@@ -3,6 +3,7 @@
  * detectors, while the records are read.
  */
 #include "detector.h"
+#include "site.h"
 
 /* Code differs: a load is longer than any of those that had nothing to wait for, and still nothing
  * else. */

@@ -2,6 +2,7 @@
  * analyzer/findings/recurrence.c: how often a site's cases come back. Called for each case, and when findings are made.
  */
 #include "finding.h"
+#include "site.h"
 #include "recurrence.h"
 #include "text/text.h"
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "detector.h"
+#include "site.h"
 
 /* ---- sites ---------------------------------------------------------------------------------- */
 

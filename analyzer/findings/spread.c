@@ -2,7 +2,7 @@
  * analyzer/findings/spread.c: is a site's kind of call made all through the work, or at its
  * beginning? Called when a site gets a call, and by detectors when all records have been read.
  */
-#include "finding.h"
+#include "site.h"
 
 static void sample(struct rounds *rounds, uint64_t submissions, uint64_t ns)
 {

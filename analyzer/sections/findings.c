@@ -10,6 +10,7 @@
 #include "trace.h"
 #include "ranks/ranks.h"
 #include "findings/detector.h"
+#include "findings/site.h"
 #include "text/where.h"
 #include "text/text.h"
 

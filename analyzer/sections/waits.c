@@ -6,6 +6,7 @@
 #include <string.h>
 #include "findings.h"
 #include "waits.h"
+#include "findings/site.h"
 #include "text/text.h"
 
 /* ---- the headline --------------------------------------------------------------------------- */

@@ -6,8 +6,11 @@
 #define CUDASPY_SECTIONS_WAITS_H
 
 #include "base/report.h"
-#include "findings/finding.h"
+#include "account/account.h"
 #include "symbols/symbolize.h"
+
+struct findings;
+struct ranks;
 
 /* The headline, or what is asked about and its findings, the worst calls, waiters and holders,
  * locks, the kernel module, and what each function's calls took against what they should have: of

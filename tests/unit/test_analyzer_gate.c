@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 #include "golden.h"
+#include "account/account.h"
 #include "findings/detector.h"
 #include "findings/gate.h"
 #include "render/render.h"

@@ -7,7 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <stdlib.h>
-#include "findings/finding.h"
+#include "findings/site.h"
 #include "account/account.h"
 
 /* ---- sites become one ------------------------------------------------------------------------- */
