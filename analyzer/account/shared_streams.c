@@ -50,7 +50,7 @@ static uint64_t done_by(const struct stream_sharing *s, uint64_t ns)
 }
 
 /* Did another thread wait for the stream at the same time? Threads that take turns, of which one waits for the other to hand
- * it the stream, are no strangers to its work. */
+ * it the stream, have a part in its work. */
 static bool waits_beside(const struct stream_sharing *s, const struct thread *thread,
 			 uint64_t begin_ns)
 {

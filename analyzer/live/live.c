@@ -258,8 +258,8 @@ static void look_at_thread(struct live *live, struct live_thread *t)
 }
 
 /* A holder that has no slot. */
-static struct live_thread *add_stranger(struct live *live, struct live_process *process,
-					uint32_t tid)
+static struct live_thread *add_non_cuda_thread(struct live *live, struct live_process *process,
+					       uint32_t tid)
 {
 	struct live_thread *t = add_thread(live, process);
 
@@ -267,7 +267,7 @@ static struct live_thread *add_stranger(struct live *live, struct live_process *
 	t->device = SPY_DEVICE_NONE;
 	t->call_ns = t->wait_ns = UNKNOWN_NS;
 	look_at_thread(live, t);
-	t->doing = process->recorded && !t->os_tid ? LIVE_GONE : LIVE_STRANGER;
+	t->doing = process->recorded && !t->os_tid ? LIVE_GONE : LIVE_NO_CUDA;
 	return t;
 }
 
@@ -303,7 +303,7 @@ static void find_holder(struct live *live, struct live_thread *t)
 	if (!t->holder && process->recorded && !os_thread_number(process->recorded, tid))
 		t->holder = find_elsewhere(live, process, tid);
 	if (!t->holder)
-		t->holder = add_stranger(live, process, tid);
+		t->holder = add_non_cuda_thread(live, process, tid);
 }
 
 /* From the thread where the chain went round, around. */
@@ -339,7 +339,8 @@ static void follow(struct live *live, struct live_thread *from, uint32_t mark)
 /* Who waits for whom, to the end: sets holder, root, cycle, waiters. */
 static void live_link(struct live *live)
 {
-	size_t i, n = live->n_threads; /* strangers come behind, and wait for nobody */
+	size_t i,
+		n = live->n_threads; /* threads without CUDA calls come behind, and wait for nobody */
 
 	for (i = 0; i < n; i++)
 		if (live->threads[i]->doing == LIVE_LOCK || live->threads[i]->doing == LIVE_JOIN)

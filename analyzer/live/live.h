@@ -22,7 +22,7 @@ enum live_doing {
 	LIVE_CALL, /* in a call, and waits for nothing that a probe sees */
 	LIVE_BETWEEN, /* between two calls, likewise */
 	LIVE_UNSEEN, /* recording is dormant: it may be in any call, or in none */
-	LIVE_STRANGER, /* a thread that makes no CUDA calls: of it nothing but its state is known */
+	LIVE_NO_CUDA, /* a thread that makes no CUDA calls: of it nothing but its state is known */
 	LIVE_GONE, /* is named as a holder, and is not there */
 	LIVE_DOINGS
 };
@@ -30,7 +30,7 @@ enum live_doing {
 struct live_thread {
 	struct live_process *process;
 	uint32_t tid; /* as the process numbers it */
-	uint32_t slot; /* 0: of a stranger */
+	uint32_t slot; /* 0: of a thread without CUDA calls */
 	pid_t os_tid; /* 0: it is not there, or on another machine */
 	struct os_thread os;
 	const struct thread *model; /* NULL: the streams do not name it */
@@ -62,7 +62,7 @@ struct live_process {
 	const struct recorded *recorded; /* NULL: not on this machine, or not to be looked at */
 	bool here; /* it runs on this machine */
 	struct board before; /* the first look */
-	struct live_thread **threads; /* by slot, strangers last */
+	struct live_thread **threads; /* by slot, those without CUDA calls last */
 	size_t n_threads;
 	uint64_t calls, counted; /* between the two looks */
 	uint64_t apart_ns; /* the looks */

@@ -270,7 +270,7 @@ const char *live_doing_text(const struct live_words *w, const struct live_thread
 		return "is not there any more";
 	case LIVE_GOES_ON:
 		return "makes calls meanwhile";
-	case LIVE_STRANGER:
+	case LIVE_NO_CUDA:
 		return state ? arena_printf(w->texts, "makes no CUDA calls and is %s", state)
 			     : "makes no CUDA calls";
 	case LIVE_UNSEEN:

@@ -159,7 +159,7 @@ static void print_threads(struct output *o)
 	for (i = 0; i < live->n_processes; i++) {
 		const struct live_process *p = &live->processes[i];
 
-		for (doing = 0; doing < LIVE_STRANGER; doing++) {
+		for (doing = 0; doing < LIVE_NO_CUDA; doing++) {
 			unsigned int n = 0;
 
 			for (j = 0; j < p->n_threads; j++)

@@ -354,9 +354,9 @@ static const char *row_text(const struct screen_picture *p, const struct live_th
 	struct arena *texts = &p->report->arena;
 	const char *wait = live_wait_text(p->words, t), *place = live_place(p->words, t);
 	uint64_t ns = stuck_of(t);
-	const char *call = t->doing == LIVE_STRANGER ? "(no CUDA calls)"
-			   : t->in_call              ? text_function(&p->words->live->set, t->fn)
-						     : "-";
+	const char *call = t->doing == LIVE_NO_CUDA ? "(no CUDA calls)"
+			   : t->in_call             ? text_function(&p->words->live->set, t->fn)
+						    : "-";
 
 	return row_of(p, live_thread_short(p->words, t), ns ? text_time(texts, ns) : "-", call,
 		      t->doing == LIVE_GOES_ON ? "(goes on)" : wait ?: "-", place ?: "");

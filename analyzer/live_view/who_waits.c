@@ -11,10 +11,10 @@
 const char *live_doing_name(enum live_doing doing)
 {
 	static const char *const names[LIVE_DOINGS] = {
-		[LIVE_GOES_ON] = "active",   [LIVE_LOCK] = "lock",       [LIVE_JOIN] = "join",
-		[LIVE_GPU] = "gpu",          [LIVE_MODULE] = "ioctl",    [LIVE_WAIT] = "wait",
-		[LIVE_CALL] = "call",        [LIVE_BETWEEN] = "between", [LIVE_UNSEEN] = "unseen",
-		[LIVE_STRANGER] = "no-cuda", [LIVE_GONE] = "gone",
+		[LIVE_GOES_ON] = "active",  [LIVE_LOCK] = "lock",       [LIVE_JOIN] = "join",
+		[LIVE_GPU] = "gpu",         [LIVE_MODULE] = "ioctl",    [LIVE_WAIT] = "wait",
+		[LIVE_CALL] = "call",       [LIVE_BETWEEN] = "between", [LIVE_UNSEEN] = "unseen",
+		[LIVE_NO_CUDA] = "no-cuda", [LIVE_GONE] = "gone",
 	};
 
 	return names[doing];

@@ -350,13 +350,13 @@ static void print_host_function(const struct dump *dump, const struct record *re
 	}
 }
 
-static void print_stranger(const struct dump *dump, const struct record *record)
+static void print_non_cuda_thread(const struct dump *dump, const struct record *record)
 {
-	char name[sizeof(record->raw->stranger.name) + 1];
+	char name[sizeof(record->raw->non_cuda_thread.name) + 1];
 
-	print_tid(dump, "tid", record->raw->stranger.tid);
-	snprintf(name, sizeof(name), "%.*s", (int)sizeof(record->raw->stranger.name),
-		 record->raw->stranger.name);
+	print_tid(dump, "tid", record->raw->non_cuda_thread.tid);
+	snprintf(name, sizeof(name), "%.*s", (int)sizeof(record->raw->non_cuda_thread.name),
+		 record->raw->non_cuda_thread.name);
 	print_text(dump, "name", name);
 }
 
@@ -646,7 +646,7 @@ static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_TAKEN]  = print_taken,
 	[SPY_EV_RELEASED] = print_taken,
 	[SPY_EV_SCHED]  = print_sched,
-	[SPY_EV_STRANGER] = print_stranger,
+	[SPY_EV_NON_CUDA_THREAD] = print_non_cuda_thread,
 	[SPY_EV_MPS]    = print_mps,
 	[SPY_EV_SHARE]  = print_share,
 	[SPY_EV_STACK]  = print_stack,

@@ -161,7 +161,7 @@ void model_apply_other(struct model *model, struct record *record)
 	case SPY_EV_COUNT:
 		model_apply_count(model, record);
 		break;
-	case SPY_EV_STRANGER:
+	case SPY_EV_NON_CUDA_THREAD:
 		model_apply_non_cuda_thread(model, record);
 		break;
 	case SPY_EV_GPU:

@@ -130,7 +130,7 @@ void model_apply_thread(struct model *model, struct record *record)
 
 void model_apply_non_cuda_thread(struct model *model, struct record *record)
 {
-	const struct spy_rec_stranger *of = record_stranger(record);
+	const struct spy_rec_non_cuda_thread *of = record_non_cuda_thread(record);
 	struct thread *thread = model_thread(model, record->thread->process, of->tid);
 
 	if (!thread->name[0])

@@ -60,6 +60,12 @@ uint32_t trace_function_slow(struct trace_set *set, uint16_t fn)
 	return functions_number(&set->functions, name);
 }
 
+/* Names that record types had in metadata of earlier versions. */
+static bool was_called(size_t number, const char *name)
+{
+	return number == SPY_EV_NON_CUDA_THREAD && !strcmp(name, "stranger");
+}
+
 void trace_check_events(const struct trace *trace)
 {
 	size_t i;
@@ -67,7 +73,8 @@ void trace_check_events(const struct trace *trace)
 	for (i = 0; i < trace->metadata.n_events; i++) {
 		const char *name = trace->metadata.events[i];
 
-		if (name && (i >= SPY_EV_COUNT_ALL || strcmp(name, record_layouts[i].name)))
+		if (name && !was_called(i, name) &&
+		    (i >= SPY_EV_COUNT_ALL || strcmp(name, record_layouts[i].name)))
 			warn("%s/metadata: record type %zu is '%s', which this cudaspy does "
 			     "not know",
 			     trace->dir, i, name);

@@ -43,7 +43,7 @@ union spy_any {
 	struct spy_rec_taken taken;
 	struct spy_rec_sched sched; /* and SPY_EV_GAP */
 	struct spy_rec_outside outside;
-	struct spy_rec_stranger stranger;
+	struct spy_rec_non_cuda_thread non_cuda_thread;
 	struct spy_rec_mps mps;
 	struct spy_rec_share share;
 	struct spy_rec_stack stack;

@@ -70,7 +70,7 @@
 	EVENT(SPY_EV_TAKEN,  spy_rec_taken,  taken,  0) \
 	EVENT(SPY_EV_SCHED,  spy_rec_sched,  sched,  0) \
 	EVENT(SPY_EV_RELEASED, spy_rec_taken, released, 0) \
-	EVENT(SPY_EV_STRANGER, spy_rec_stranger, stranger, 0) \
+	EVENT(SPY_EV_NON_CUDA_THREAD, spy_rec_non_cuda_thread, non_cuda_thread, 0) \
 	EVENT(SPY_EV_MPS,    spy_rec_mps,    mps,    4) \
 	EVENT(SPY_EV_SHARE,  spy_rec_share,  share,  0) \
 	EVENT(SPY_EV_STACK,  spy_rec_stack,  stack,  0) \
@@ -474,7 +474,7 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 	SPY_TSDL_EVENT("17", "released",
 		       SPY_TSDL_WAIT_HEAD
 		       "\t\taddress64 object;\n")
-	SPY_TSDL_EVENT("18", "stranger",
+	SPY_TSDL_EVENT("18", "non_cuda_thread",
 		       "\t\tu16 reserved;\n"
 		       "\t\tu32 tid;\n"
 		       "\t\tletter name[16];\n")

@@ -97,7 +97,7 @@ enum spy_event {
 	SPY_EV_TAKEN, /* a lock others were waiting for was taken without a wait */
 	SPY_EV_SCHED, /* how the system's scheduler treated the thread around a long call */
 	SPY_EV_RELEASED, /* until version 2: a lock others were waiting for was given back */
-	SPY_EV_STRANGER, /* a thread that held a lock and makes no calls: the driver's own */
+	SPY_EV_NON_CUDA_THREAD, /* a thread that held a lock and makes no calls: the driver's own */
 	SPY_EV_MPS, /* what of NVIDIA's Multi-Process Service this process finds */
 	SPY_EV_SHARE, /* how it shares a GPU with other processes */
 	SPY_EV_STACK, /* who called a call that is worth a look */
@@ -525,7 +525,7 @@ struct spy_rec_sched {
 /* The same struct as SPY_EV_GAP: written before the record of a call that began 2 ms or more after the last look;
  * its time is when that call began. */
 
-struct spy_rec_stranger {
+struct spy_rec_non_cuda_thread {
 	struct spy_rec_other head;
 	uint16_t reserved;
 	uint32_t tid;
@@ -1082,7 +1082,7 @@ _Static_assert(sizeof(struct spy_rec_wait) == 64, "layout");
 _Static_assert(sizeof(struct spy_rec_taken) == 24, "layout");
 _Static_assert(sizeof(struct spy_rec_sched) == 40, "layout");
 _Static_assert(sizeof(struct spy_rec_outside) == 56, "layout");
-_Static_assert(sizeof(struct spy_rec_stranger) == 32, "layout");
+_Static_assert(sizeof(struct spy_rec_non_cuda_thread) == 32, "layout");
 _Static_assert(sizeof(struct spy_rec_mps) == 28, "layout");
 _Static_assert(sizeof(struct spy_rec_share) == 24, "layout");
 _Static_assert(sizeof(struct spy_rec_held) == 32, "layout");

@@ -27,7 +27,7 @@
 #define DURATION_MAX ((1ull << 48) - 1)
 
 /* For the record of a thread's name, and that of the wait. */
-#define NAMED_ROOM (sizeof(struct spy_rec_stranger) + sizeof(struct spy_rec_outside))
+#define NAMED_ROOM (sizeof(struct spy_rec_non_cuda_thread) + sizeof(struct spy_rec_outside))
 
 uint64_t spy_outside_least = UINT64_MAX;
 

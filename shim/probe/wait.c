@@ -107,15 +107,15 @@ static bool is_name_emitted(uint32_t tid)
  */
 static void emit_noncuda_thread(struct spy_thread *thread, uint32_t tid)
 {
-	struct spy_rec_stranger *record;
+	struct spy_rec_non_cuda_thread *record;
 	char name[16] = "";
 	SPY_SIGNAL_GUARD;
 
 	if (is_name_emitted(tid) || !read_name(tid, name) ||
 	    !(record = spy_caller_room(thread, sizeof(*record))))
 		return;
-	*record = (struct spy_rec_stranger){.head = {.time = spy_clock(), .event = SPY_EV_STRANGER},
-					    .tid = tid};
+	*record = (struct spy_rec_non_cuda_thread){
+		.head = {.time = spy_clock(), .event = SPY_EV_NON_CUDA_THREAD}, .tid = tid};
 	memcpy(record->name, name, sizeof(record->name));
 	spy_thread_publish(thread, record->head.time, sizeof(*record));
 }

@@ -112,7 +112,7 @@ expect_records "$trace" cudaLaunchHostFunc=1 cuLaunchHostFunc=10
 
 play stranger
 expect "stranger: waits" "$(waits " flags=0x8 holder=$(awk '{ print $2 }' printed)" | wc -l)" 2
-expect "stranger: names" "$(grep -c "stranger\] .*tid=$(awk '{ print $2 }' printed) name=\"no calls here\"" dump)" 1
+expect "stranger: names" "$(grep -c "non_cuda_thread\] .*tid=$(awk '{ print $2 }' printed) name=\"no calls here\"" dump)" 1
 
 # What has no record of its own any more is in the last one of its kind. The scheduler's account may be lost.
 play flood 5000
@@ -203,7 +203,7 @@ expect "map: calls in which waits happened" "$(waits ' in=cudaLaunchHostFunc of=
 for what in kinds moved "some 3"; do
 	# shellcheck disable=SC2086
 	CUDASPY_NOPROBES=1 play $what
-	expect "$what without probes" "$(waits | wc -l) $(moves '(held|stranger|sched)')" "0 0"
+	expect "$what without probes" "$(waits | wc -l) $(moves '(held|non_cuda_thread|sched)')" "0 0"
 	grep -q 'probes = 0;' "$trace/metadata" || fail "the metadata does not say that there are no probes"
 done
 CUDASPY_NOPROBES=0 play kinds

@@ -754,7 +754,7 @@ static inline void tb_threads(struct tb *t)
 	uint8_t what = tb_byte(t);
 	uint32_t tid = what & 0x80 ? tb_tid(t, tb_byte(t) % 16) : tb_tid(t, t->slot);
 	struct spy_rec_thread thread = {
-		.head = {t->now, what & 1 ? SPY_EV_THREAD : SPY_EV_STRANGER}, .tid = tid};
+		.head = {t->now, what & 1 ? SPY_EV_THREAD : SPY_EV_NON_CUDA_THREAD}, .tid = tid};
 	struct spy_rec_count count = {.head = {t->now, SPY_EV_COUNT},
 				      .fn = tb_fn(t, SPY_EV_COUNT),
 				      .tid = tid,

@@ -53,7 +53,7 @@ static inline int64_t fact(const json_t *root, const char *table, const char *ke
 	"slot 0\n" \
 	"1us module base=0x7f00000000 begin=0x7f00001000 end=0x7f00009000 span_pages=32 " \
 	"path=\"/lib/libcuda.so.1\"\n" \
-	"2us stranger tid=777 name=\"cuda-EvtHandlr\"\n"
+	"2us non_cuda_thread tid=777 name=\"cuda-EvtHandlr\"\n"
 
 /* What a pageable copy of that size costs when the stream is idle, a few times. */
 #define CALM_COPIES \

@@ -710,7 +710,7 @@ static void test_held(void **state)
 }
 
 /* Who was told to have taken a lock in one call, and not that he gave it back, has had it no longer than that call lasted,
- * however many he made since: of what he did later no part is to blame. A stranger had it, whom nobody saw. */
+ * however many he made since: of what he did later no part is to blame. A thread without CUDA calls had it, which nobody saw. */
 static void test_gone(void **state)
 {
 	char *text = NULL;

@@ -221,7 +221,7 @@ static const char evil_log[] =
 	"trace app.100 pid=100 program=\"/bin/a" EVIL "\" probes=1\n"
 	"slot 0\n"
 	"1us module base=0x400000 begin=0x401000 end=0x409000 span_pages=32 path=\"/x/m" EVIL "\"\n"
-	"2us stranger tid=777 name=\"s" EVIL "\"\n"
+	"2us non_cuda_thread tid=777 name=\"s" EVIL "\"\n"
 	"slot 1 tid=101\n"
 	"1us thread tid=101 name=\"t" EVIL "\"\n"
 	"2us kernel kernel=1 name=\"k" EVIL "\"\n"

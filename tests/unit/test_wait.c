@@ -302,13 +302,13 @@ static void test_readers(void **state)
 /* A thread that makes no calls is named once. */
 static void test_noncuda_thread(void **state)
 {
-	const struct spy_rec_stranger *record = (const void *)self->head;
+	const struct spy_rec_non_cuda_thread *record = (const void *)self->head;
 	uint32_t owner = (uint32_t)syscall(SYS_gettid);
 
 	(void)state;
 	prctl(PR_SET_NAME, "strange one");
 	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, false);
-	assert_int_equal(record->head.event, SPY_EV_STRANGER);
+	assert_int_equal(record->head.event, SPY_EV_NON_CUDA_THREAD);
 	assert_int_equal(record->head.time, 1000);
 	assert_int_equal(record->tid, owner);
 	assert_string_equal(record->name, "strange one");

@@ -618,7 +618,7 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 		.window = tt_value(s, l, "window", 0),
 		.not_running_ns = tt_value(s, l, "not_running", 0),
 		.running_ns = tt_value(s, l, "running", 0)};
-	struct spy_rec_stranger stranger = {.head = head, .tid = thread.tid};
+	struct spy_rec_non_cuda_thread non_cuda = {.head = head, .tid = thread.tid};
 
 	if (event == SPY_EV_THREAD) {
 		snprintf(thread.name, sizeof(thread.name), "%s", name);
@@ -646,9 +646,9 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 		tt_gpu(s, l, event, time);
 	} else if (event == SPY_EV_SCHED || event == SPY_EV_GAP) {
 		tw_record(&s->w, s->slot, &sched, sizeof(sched));
-	} else if (event == SPY_EV_STRANGER) {
-		snprintf(stranger.name, sizeof(stranger.name), "%s", name);
-		tw_record(&s->w, s->slot, &stranger, sizeof(stranger));
+	} else if (event == SPY_EV_NON_CUDA_THREAD) {
+		snprintf(non_cuda.name, sizeof(non_cuda.name), "%s", name);
+		tw_record(&s->w, s->slot, &non_cuda, sizeof(non_cuda));
 	} else if (event == SPY_EV_COUNT) {
 		count.fn = (uint16_t)tt_find(s, tt_functions, tt_text(l, "function"));
 		tw_record(&s->w, s->slot, &count, sizeof(count));
