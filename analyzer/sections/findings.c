@@ -254,7 +254,7 @@ static const char *note(const struct finding *f)
 }
 
 /* What the gate says of it, or how grave it is. */
-static const char *standing(struct arena *texts, const struct finding *f)
+static const char *repeated(struct arena *texts, const struct finding *f)
 {
 	if (f->gate.suppressed)
 		return arena_printf(texts, ", accepted (%s)", f->gate.suppressed);
@@ -270,7 +270,7 @@ static const char *standing(struct arena *texts, const struct finding *f)
 /* The id first: `explain`, --suppress and --budget ask for it. */
 static const char *headline(struct arena *texts, const struct finding *f)
 {
-	return arena_printf(texts, "%s%s: %s", f->detector->id, standing(texts, f),
+	return arena_printf(texts, "%s%s: %s", f->detector->id, repeated(texts, f),
 			    f->detector->title);
 }
 

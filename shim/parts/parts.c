@@ -81,7 +81,7 @@ void spy_parts_tell_begin(void)
 	struct spy_clock_pair now;
 
 	spy_session_put(&record, sizeof(record));
-	spy_standing_each(spy_session_put);
+	spy_repeated_each(spy_session_put);
 	for (int i = 0; i < n; i++)
 		spy_session_put(&windows[i], sizeof(windows[i]));
 	record.state = SPY_PART_TOLD;

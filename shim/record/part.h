@@ -23,7 +23,7 @@ struct spy_part {
 	uint64_t end; /* cycles */
 };
 
-struct spy_standing;
+struct spy_repeated;
 
 /* A part of the session; session lock: of what has no other word. */
 struct spy_parts {
@@ -43,8 +43,8 @@ struct spy_parts {
 	uint64_t going_bytes; /* of it */
 	_Atomic uint32_t removed; /* parts up to this number */
 	_Atomic uint32_t removed_told; /* the same, as the trace has it */
-	/* standing.c */
-	struct spy_standing *standing;
+	/* repeated.c */
+	struct spy_repeated *repeated;
 };
 
 /* A thread begins to work in the folder of the part that is being written, which it returns; and has done so. */
@@ -69,9 +69,9 @@ void spy_parts_expire(uint64_t now);
 /* Would that delete anything? */
 bool spy_parts_are_kept_too_long(uint64_t now);
 
-/* standing.c: what the session's stream has said, and a later part has to say again. Session lock held. */
+/* repeated.c: what the session's stream has said, and a later part has to say again. Session lock held. */
 struct spy_rec_other;
-void spy_standing_see(const struct spy_rec_other *record, size_t bytes);
-void spy_standing_each(void *(*put)(const void *record, size_t bytes));
+void spy_repeated_add(const struct spy_rec_other *record, size_t bytes);
+void spy_repeated_each(void *(*put)(const void *record, size_t bytes));
 
 #endif

@@ -107,7 +107,7 @@ void spy_session_commit(size_t bytes)
 	const struct spy_rec_other *record = (const struct spy_rec_other *)spy_threads[0].head;
 
 	publish(bytes);
-	spy_standing_see(record, bytes);
+	spy_repeated_add(record, bytes);
 	spy_unlock(&spy_session->lock);
 }
 

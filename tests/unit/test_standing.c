@@ -2,7 +2,7 @@
  * tests/unit/test_standing.c: what a part of a recording begins with: of each thing what was said of it last, once; nothing that
  * is no more.
  */
-/* links: shim/record/standing.c */
+/* links: shim/record/repeated.c */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -63,7 +63,7 @@ static void *tell(const void *record, size_t bytes)
 static void expect(const char *text)
 {
 	told[0] = '\0';
-	spy_standing_each(tell);
+	spy_repeated_each(tell);
 	assert_string_equal(told, text);
 }
 
@@ -72,7 +72,7 @@ static void module(uint64_t begin, uint64_t end, bool gone)
 	struct spy_rec_module record = {
 		.head.event = SPY_EV_MODULE, .begin = begin, .end = end, .gone = gone};
 
-	spy_standing_see(&record.head, sizeof(record));
+	spy_repeated_add(&record.head, sizeof(record));
 }
 
 /* With one letter behind it. */
@@ -83,7 +83,7 @@ static void name(uint8_t what, uint64_t object, char letter)
 		char text[2];
 	} all = {{.head.event = SPY_EV_NVTX_NAME, .what = what, .object = object}, {letter, '\0'}};
 
-	spy_standing_see(&all.record.head, sizeof(all));
+	spy_repeated_add(&all.record.head, sizeof(all));
 }
 
 static void note(uint32_t number, char letter)
@@ -93,7 +93,7 @@ static void note(uint32_t number, char letter)
 		char text[2];
 	} all = {{.head.event = SPY_EV_NOTE, .note = number}, {letter, '\0'}};
 
-	spy_standing_see(&all.record.head, sizeof(all));
+	spy_repeated_add(&all.record.head, sizeof(all));
 }
 
 static void comm(uint32_t number, uint32_t rank)
@@ -101,7 +101,7 @@ static void comm(uint32_t number, uint32_t rank)
 	struct spy_rec_nccl_comm record = {
 		.head.event = SPY_EV_NCCL_COMM, .comm = number, .rank = rank};
 
-	spy_standing_see(&record.head, sizeof(record));
+	spy_repeated_add(&record.head, sizeof(record));
 }
 
 /* ---- tests ---- */
@@ -167,7 +167,7 @@ static void test_no_room(void **state)
 	size_t before;
 
 	(void)state;
-	spy_standing_see(&moment, sizeof(moment));
+	spy_repeated_add(&moment, sizeof(moment));
 	expect("");
 	comm(1, 0);
 	comm(2, 0);

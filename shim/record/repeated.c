@@ -1,5 +1,5 @@
 /*
- * shim/record/standing.c: what the session's stream has said and is true until it says otherwise: objects in the address
+ * shim/record/repeated.c: what the session's stream has said and is true until it says otherwise: objects in the address
  * space, kernels' names, GPUs, notes, communicators. Each part of the recording begins with it. Runs on the application's
  * threads, in slow paths, with the session's lock held.
  */
@@ -14,7 +14,7 @@ struct subject {
 	uint64_t event, which, of;
 };
 
-struct spy_standing {
+struct spy_repeated {
 	UT_hash_handle hh;
 	struct subject subject;
 	size_t bytes;
@@ -68,21 +68,21 @@ static bool find_subject(const struct spy_rec_other *record, struct subject *sub
 	}
 }
 
-static void forget(struct spy_standing *standing)
+static void forget(struct spy_repeated *repeated)
 {
-	HASH_DEL(spy_session->parts.standing, standing);
-	spy_heap_give(standing, sizeof(*standing) + standing->bytes);
+	HASH_DEL(spy_session->parts.repeated, repeated);
+	spy_heap_give(repeated, sizeof(*repeated) + repeated->bytes);
 }
 
 /* What the heap has no room for is missing from later parts. */
-void spy_standing_see(const struct spy_rec_other *record, size_t bytes)
+void spy_repeated_add(const struct spy_rec_other *record, size_t bytes)
 {
-	struct spy_standing *before = NULL, *fresh;
+	struct spy_repeated *before = NULL, *fresh;
 	struct subject subject;
 
 	if (!find_subject(record, &subject))
 		return;
-	HASH_FIND(hh, spy_session->parts.standing, &subject, sizeof(subject), before);
+	HASH_FIND(hh, spy_session->parts.repeated, &subject, sizeof(subject), before);
 	if (before)
 		forget(before);
 	if (record->event == SPY_EV_MODULE && ((const struct spy_rec_module *)record)->gone)
@@ -93,13 +93,13 @@ void spy_standing_see(const struct spy_rec_other *record, size_t bytes)
 	fresh->subject = subject;
 	fresh->bytes = bytes;
 	memcpy(fresh->record, record, bytes);
-	HASH_ADD(hh, spy_session->parts.standing, subject, sizeof(subject), fresh);
+	HASH_ADD(hh, spy_session->parts.repeated, subject, sizeof(subject), fresh);
 }
 
-void spy_standing_each(void *(*put)(const void *record, size_t bytes))
+void spy_repeated_each(void *(*put)(const void *record, size_t bytes))
 {
-	struct spy_standing *standing, *next;
+	struct spy_repeated *repeated, *next;
 
-	HASH_ITER (hh, spy_session->parts.standing, standing, next)
-		put(standing->record, standing->bytes);
+	HASH_ITER (hh, spy_session->parts.repeated, repeated, next)
+		put(repeated->record, repeated->bytes);
 }
