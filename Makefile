@@ -77,7 +77,7 @@ $(BUILD)/shim/%.c.o: shim/%.c
 	$(Q)$(CC) $(CFLAGS_) $(SHIM_CFLAGS) -c -o $@ $<
 
 # Run before a sanitizer's runtime does, which calls what they wrap.
-EARLY := lib/elf_object process/elf_scan probe/probe probe/probe_outside record/tear process/signal_mask record/identity
+EARLY := lib/elf_object process/elf_scan probe/probe probe/probe_outside record/truncation process/signal_mask record/identity
 $(EARLY:%=$(BUILD)/shim/%.c.o): SANFLAGS :=
 
 $(BUILD)/shim/entry/offsets.h: shim/entry/offsets.c

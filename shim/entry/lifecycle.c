@@ -24,7 +24,7 @@
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/notes.h"
-#include "record/tear.h"
+#include "record/truncation.h"
 #include "record/board.h"
 #include "record/message.h"
 #include "state/session.h"
@@ -50,7 +50,7 @@ static void after_fork_in_child(void)
 	spy_fork_child();
 	forked_pid = (int)spy_syscall(SYS_getpid);
 	spy_folder_forget();
-	spy_tear_forked();
+	spy_truncation_forked();
 	SPY_EACH(forked);
 }
 
@@ -218,7 +218,7 @@ static enum spy_session_state begin_alone(void)
 {
 	int error;
 
-	spy_tear_watch();
+	spy_truncation_watch();
 	error = begin_files();
 	if (error)
 		spy_slots_disable();
@@ -366,12 +366,12 @@ static void end_on_own_stack(void *data)
 	if (!*from_signal)
 		complete_trace();
 	wait_for_stores();
-	spy_tear_mend(NULL);
+	spy_truncation_repair(NULL);
 	SPY_EACH(final);
 	spy_session->board->ended = 1;
 	close_with_a_line();
 	give_room_back();
-	spy_tear_mend(NULL);
+	spy_truncation_repair(NULL);
 }
 
 void spy_lifecycle_end(bool from_signal)

@@ -36,7 +36,7 @@ int spy_signal_mask_set(int how, const sigset_t *set, sigset_t *old)
 
 /* ---- whose the mark is ----------------------------------------------------------------------- */
 
-_Atomic bool spy_tear_watches;
+_Atomic bool spy_truncation_watched;
 
 enum { MARK_FREE, MARK_OURS, MARK_PROGRAMS };
 
@@ -73,7 +73,8 @@ bool spy_signal_mask_is_marked(const sigset_t *mask)
 /* Only threads that write records, and while there is a handler that mends their files. */
 static bool may_mark(void)
 {
-	return spy_self->page && atomic_load_explicit(&spy_tear_watches, memory_order_relaxed) &&
+	return spy_self->page &&
+	       atomic_load_explicit(&spy_truncation_watched, memory_order_relaxed) &&
 	       take_mark(MARK_OURS);
 }
 

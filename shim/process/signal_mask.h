@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /* There is a handler that mends files (tear.c). */
-extern _Atomic bool spy_tear_watches;
+extern _Atomic bool spy_truncation_watched;
 
 /* Does a mask of the kernel's mean that SIGBUS is blocked, though it is not? */
 bool spy_signal_mask_is_marked(const sigset_t *mask);

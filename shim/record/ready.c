@@ -9,7 +9,7 @@
 #include "arch/processor.h"
 #include "process/own_stack.h"
 #include "process/options.h"
-#include "record/tear.h"
+#include "record/truncation.h"
 #include "record/message.h"
 #include "state/session.h"
 #include "state/subsystem.h"
@@ -45,8 +45,8 @@ static bool find_room(struct spy_thread *thread)
 		tell_whose(thread);
 	SPY_EACH(packet, thread);
 	SPY_EACH(look, thread, begun, !thread->depth);
-	spy_tear_watch();
-	spy_tear_mend(thread);
+	spy_truncation_watch();
+	spy_truncation_repair(thread);
 	if (atomic_load(&spy_session->damaged))
 		spy_warn_damaged();
 	spy_overhead_end(thread, begun);

@@ -42,7 +42,7 @@ struct spy_stream_file {
 	struct spy_file_id prepared; /* slot 0: the tail that the next part's folder has already */
 	uint32_t kind; /* enum spy_stream_kind */
 	_Atomic uint32_t part; /* of the recording, whose folder the tail is in (parts/parts.h) */
-	bool torn; /* the tail was truncated; what is mapped now is memory (tear.c) */
+	bool torn; /* the tail was truncated; what is mapped now is memory (truncation.c) */
 };
 
 /*
@@ -109,7 +109,7 @@ bool spy_stream_is_deleted(const struct spy_stream_file *file);
 void spy_stream_end(struct spy_thread *thread);
 
 /* The process ends: the disk gets back what no record has reached of the tail. On the slot's owner; slot 0: session lock held.
- * What is written all the same takes its space anew (without any: SIGBUS, tear.c). */
+ * What is written all the same takes its space anew (without any: SIGBUS, truncation.c). */
 void spy_stream_give_back(struct spy_thread *thread);
 
 /* Is what was written still there? From the end of the session. */

@@ -210,6 +210,6 @@ int main(void)
 		cmocka_unit_test(test_a_blocked_sigbus_only_looks_so),
 	};
 
-	spy_tear_watches = true;
+	spy_truncation_watched = true;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /*
- * shim/record/tear.c: files of the trace that are truncated while they are mapped. The handler
+ * shim/record/truncation.c: files of the trace that are truncated while they are mapped. The handler
  * runs on any thread that touches them; the rest within the program's own calls of sigaction and
  * its kin, and in slow paths.
  */
@@ -19,7 +19,7 @@
 #include "lib/signal_guard.h"
 #include "state/session.h"
 #include "process/signal_mask.h"
-#include "record/tear.h"
+#include "record/truncation.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define SA_RESTORER_ 0x04000000 /* the kernel shows it in old actions */
@@ -86,7 +86,7 @@ static bool is_ours(const struct sigaction *action)
 	return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_bus;
 }
 
-void spy_tear_watch(void)
+void spy_truncation_watch(void)
 {
 	struct sigaction now;
 
@@ -95,7 +95,7 @@ void spy_tear_watch(void)
 	if (!spy_lock_table(&lock))
 		return;
 	install(&now);
-	atomic_store(&spy_tear_watches, true);
+	atomic_store(&spy_truncation_watched, true);
 	spy_unlock(&lock);
 }
 
@@ -109,7 +109,7 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
 		if (spy_signal_mask_clean(number, action, &wanted.sa_mask))
 			action = &wanted;
 	}
-	if (number != SIGBUS || !atomic_load(&spy_tear_watches))
+	if (number != SIGBUS || !atomic_load(&spy_truncation_watched))
 		return REAL(sigaction)(number, action, old);
 	if (action)
 		wanted.sa_flags |= SA_RESTORER_;
@@ -131,7 +131,7 @@ static bool uninstall(int number, handler wanted)
 	struct sigaction action = {.sa_handler = wanted};
 
 	spy_signal_mask_clean(number, &action, &action.sa_mask);
-	if (number != SIGBUS || !atomic_load(&spy_tear_watches) || !spy_lock_table(&lock))
+	if (number != SIGBUS || !atomic_load(&spy_truncation_watched) || !spy_lock_table(&lock))
 		return false;
 	REAL(sigaction)(SIGBUS, &settings[atomic_load(&setting)], NULL);
 	return true;
@@ -173,7 +173,7 @@ WRAP(int, siginterrupt, (int number, int interrupt), (number, interrupt), SIG_DF
 #define BOARD_PAGES (1 + SPY_BOARD_SLOTS)
 
 static uint64_t torn[(BOARD_PAGES + 63) / 64]; /* pages of the board that are memory now */
-static struct spy_lock torn_lock; /* taken with all signals blocked */
+static struct spy_lock truncation_lock; /* taken with all signals blocked */
 
 static bool is_torn(size_t page)
 {
@@ -222,7 +222,7 @@ static bool mend_board(uintptr_t address)
 {
 	size_t page = (address - (uintptr_t)spy_session->board) / SPY_BOARD_PAGE;
 	char *at = (char *)spy_session->board + page * SPY_BOARD_PAGE;
-	bool done = true, alone = spy_lock_table(&torn_lock);
+	bool done = true, alone = spy_lock_table(&truncation_lock);
 
 	if (!is_torn(page)) { /* or another thread was here before */
 		done = map_memory(at, SPY_BOARD_PAGE);
@@ -233,7 +233,7 @@ static bool mend_board(uintptr_t address)
 		}
 	}
 	if (alone)
-		spy_unlock(&torn_lock);
+		spy_unlock(&truncation_lock);
 	return done;
 }
 
@@ -355,11 +355,11 @@ static void mend_page(size_t page)
 	close(fd);
 }
 
-void spy_tear_forked(void)
+void spy_truncation_forked(void)
 {
 	memset(torn, 0, sizeof(torn));
 	spy_lock_forget(&lock);
-	spy_lock_forget(&torn_lock);
+	spy_lock_forget(&truncation_lock);
 }
 
 /* A file that was truncated and has grown again since is all zeros up to there. */
@@ -384,7 +384,7 @@ static void look_at_page(size_t page)
 	}
 }
 
-void spy_tear_mend(const struct spy_thread *thread)
+void spy_truncation_repair(const struct spy_thread *thread)
 {
 	if (thread) {
 		look_at_page(thread->slot + 1);

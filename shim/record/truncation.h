@@ -1,5 +1,5 @@
 /*
- * shim/record/tear.h: files of the trace that are truncated while they are mapped.
+ * shim/record/truncation.h: files of the trace that are truncated while they are mapped.
  *
  * What lies behind the end of a file raises SIGBUS when it is touched, and a cleaner, or
  * logrotate's copytruncate, may truncate a file at any moment. No memory that survives a SIGKILL is
@@ -8,8 +8,8 @@
  * the shim: the program's settings for SIGBUS (sigaction, signal and their kin) are kept here.
  * signal_mask.h: threads that block it.
  */
-#ifndef CUDASPY_SHIM_TEAR_H
-#define CUDASPY_SHIM_TEAR_H
+#ifndef CUDASPY_SHIM_TRUNCATION_H
+#define CUDASPY_SHIM_TRUNCATION_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,13 +18,13 @@ struct spy_thread;
 
 /* The session begins, or goes on: the handler is there, also where a program has put another one
  * there by system calls of its own. */
-void spy_tear_watch(void);
+void spy_truncation_watch(void);
 
 /* In a forked child: its board is another one. */
-void spy_tear_forked(void);
+void spy_truncation_forked(void);
 
 /* Puts pages of the board that were torn back into its file, if it is still there: the thread's
  * own, or all of them (NULL) at the end. */
-void spy_tear_mend(const struct spy_thread *thread);
+void spy_truncation_repair(const struct spy_thread *thread);
 
 #endif
