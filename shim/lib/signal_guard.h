@@ -30,7 +30,7 @@ struct spy_signal_guard {
 	sigset_t signals;
 };
 
-/* self.c: guards that the calling thread is in. A SIGBUS that was sent comes behind them (tear.c). */
+/* self.c: guards that the calling thread is in. A SIGBUS that was sent comes behind them (truncation.c). */
 extern __thread unsigned int spy_self_defers;
 
 /* signal_mask.c: masks what can wait. False: nothing is masked. And the end of that. */

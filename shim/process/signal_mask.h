@@ -5,7 +5,7 @@
  * thread that makes CUDA calls blocks SIGSTKFLT in its place, which no Linux ever raises: that bit of
  * the thread's mask means "the program blocks SIGBUS". It is in the kernel's mask, so it is saved,
  * put back and inherited with it: by handlers, siglongjmp, contexts, new threads. What that means for
- * a SIGBUS is done in tear.c. A program that uses SIGSTKFLT itself keeps it, and really blocks SIGBUS.
+ * a SIGBUS is done in truncation.c. A program that uses SIGSTKFLT itself keeps it, and really blocks SIGBUS.
  */
 #ifndef CUDASPY_SHIM_SIGNAL_MASK_H
 #define CUDASPY_SHIM_SIGNAL_MASK_H
@@ -13,7 +13,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* There is a handler that mends files (tear.c). */
+/* There is a handler for truncated files (truncation.c). */
 extern _Atomic bool spy_truncation_watched;
 
 /* Does a mask of the kernel's mean that SIGBUS is blocked, though it is not? */

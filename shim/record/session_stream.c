@@ -30,7 +30,7 @@ static bool has_room(size_t bytes)
 	if (spy_stream_is_behind(&self->file) && make_room(self))
 		SPY_EACH(part_begins);
 	if (self->head + bytes <= (const uint8_t *)self->file.packet + self->file.room &&
-	    !self->file.torn)
+	    !self->file.truncated)
 		return true;
 	return make_room(self) &&
 	       self->head + bytes <= (const uint8_t *)self->file.packet + self->file.room;

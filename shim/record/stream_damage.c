@@ -35,7 +35,7 @@ bool spy_stream_is_damaged(const struct spy_thread *thread)
 	const struct spy_packet *packet = thread->file.packet;
 	size_t content = spy_tail_content(thread);
 
-	if (thread->file.torn || packet->magic != SPY_CTF_MAGIC ||
+	if (thread->file.truncated || packet->magic != SPY_CTF_MAGIC ||
 	    packet->instance != thread->slot || packet->seq + 1 != thread->file.seq ||
 	    memcmp(packet->uuid, spy_session->uuid, sizeof(packet->uuid)) != 0)
 		return true;

@@ -18,7 +18,7 @@ static bool tail_is_gone(const struct spy_thread *thread)
 {
 	char name[SPY_STREAM_NAME_BYTES];
 
-	if (thread->file.torn || !thread->file.tail.inode)
+	if (thread->file.truncated || !thread->file.tail.inode)
 		return true;
 	spy_stream_tail_name(name, thread->slot);
 	return spy_folder_check(thread->file.part, name, &thread->file.tail, thread->file.room) ==

@@ -42,7 +42,7 @@ struct spy_stream_file {
 	struct spy_file_id prepared; /* slot 0: the tail that the next part's folder has already */
 	uint32_t kind; /* enum spy_stream_kind */
 	_Atomic uint32_t part; /* of the recording, whose folder the tail is in (parts/parts.h) */
-	bool torn; /* the tail was truncated; what is mapped now is memory (truncation.c) */
+	bool truncated; /* the tail was truncated; what is mapped now is memory (truncation.c) */
 };
 
 /*

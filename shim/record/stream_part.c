@@ -138,7 +138,7 @@ static int begin_in(struct spy_thread *thread, uint32_t part, size_t bytes)
 }
 
 /* As it was. */
-static void stay(struct spy_thread *thread, const struct left *left, bool torn)
+static void stay(struct spy_thread *thread, const struct left *left, bool truncated)
 {
 	struct spy_stream_file *file = &thread->file;
 	struct spy_packet *shown = thread->packet;
@@ -147,7 +147,7 @@ static void stay(struct spy_thread *thread, const struct left *left, bool torn)
 		spy_tail_unmap(thread);
 	file->packet = left->packet;
 	file->tail = left->tail;
-	file->torn = torn;
+	file->truncated = truncated;
 	file->part = left->part;
 	file->packet_calls = left->calls;
 	spy_stream_enter_part(file, left->began_in, left->began);
@@ -172,7 +172,7 @@ int spy_stream_move_on(struct spy_thread *thread, uint32_t part)
 			    .began = file->began,
 			    .began_in = file->began_in,
 			    .part = file->part};
-	bool damaged = spy_stream_is_damaged(thread), torn = file->torn;
+	bool damaged = spy_stream_is_damaged(thread), truncated = file->truncated;
 	struct spy_cut cut = damaged ? cut_of_damaged(thread) : cut_of(thread, left.part);
 	const uint8_t *from = cut.head;
 	size_t bytes = (size_t)(left.head - from);
@@ -182,7 +182,7 @@ int spy_stream_move_on(struct spy_thread *thread, uint32_t part)
 	spy_stream_enter_part(file, part, cut.so_far);
 	error = begin_in(thread, part, bytes);
 	if (error) {
-		stay(thread, &left, torn);
+		stay(thread, &left, truncated);
 		return error;
 	}
 	if (damaged) {

@@ -121,7 +121,7 @@ int spy_tail_map(struct spy_thread *thread)
 	if (map == MAP_FAILED)
 		return -errno;
 	file->packet = map;
-	file->torn = false;
+	file->truncated = false;
 	atomic_fetch_sub(&spy_session->used, file->room);
 	spy_tail_set_room(thread, room);
 	spy_bound_add(thread, room); /* each thread has as much */
@@ -217,7 +217,7 @@ void spy_stream_give_back(struct spy_thread *thread)
 	size_t kept;
 	int fd;
 
-	if (!file->packet || !file->tail.inode || file->torn)
+	if (!file->packet || !file->tail.inode || file->truncated)
 		return;
 	kept = spy_whole_pages(spy_tail_content(thread));
 	if (kept >= file->room)

@@ -172,12 +172,12 @@ WRAP(int, siginterrupt, (int number, int interrupt), (number, interrupt), SIG_DF
 
 #define BOARD_PAGES (1 + SPY_BOARD_SLOTS)
 
-static uint64_t torn[(BOARD_PAGES + 63) / 64]; /* pages of the board that are memory now */
+static uint64_t truncated[(BOARD_PAGES + 63) / 64]; /* pages of the board that are memory now */
 static struct spy_lock truncation_lock; /* taken with all signals blocked */
 
 static bool is_torn(size_t page)
 {
-	return __atomic_load_n(&torn[page / 64], __ATOMIC_RELAXED) >> page % 64 & 1;
+	return __atomic_load_n(&truncated[page / 64], __ATOMIC_RELAXED) >> page % 64 & 1;
 }
 
 static void set_torn(size_t page, bool value)
@@ -185,9 +185,9 @@ static void set_torn(size_t page, bool value)
 	uint64_t bit = (uint64_t)1 << page % 64;
 
 	if (value)
-		__atomic_fetch_or(&torn[page / 64], bit, __ATOMIC_RELAXED);
+		__atomic_fetch_or(&truncated[page / 64], bit, __ATOMIC_RELAXED);
 	else
-		__atomic_fetch_and(&torn[page / 64], ~bit, __ATOMIC_RELAXED);
+		__atomic_fetch_and(&truncated[page / 64], ~bit, __ATOMIC_RELAXED);
 }
 
 static bool map_memory(void *at, size_t bytes)
@@ -242,7 +242,7 @@ static bool mend_tail(struct spy_thread *thread)
 {
 	if (!map_memory(thread->file.packet, SPY_PACKET_BYTES))
 		return false;
-	thread->file.torn = true;
+	thread->file.truncated = true;
 	if (thread->full_at > thread->head)
 		spy_thread_use_room(thread, thread->head);
 	return true;
@@ -357,7 +357,7 @@ static void mend_page(size_t page)
 
 void spy_truncation_forked(void)
 {
-	memset(torn, 0, sizeof(torn));
+	memset(truncated, 0, sizeof(truncated));
 	spy_lock_forget(&lock);
 	spy_lock_forget(&truncation_lock);
 }

@@ -23,7 +23,7 @@ void spy_truncation_watch(void);
 /* In a forked child: its board is another one. */
 void spy_truncation_forked(void);
 
-/* Puts pages of the board that were torn back into its file, if it is still there: the thread's
+/* Puts truncated pages of the board back into its file, if it is still there: the thread's
  * own, or all of them (NULL) at the end. */
 void spy_truncation_repair(const struct spy_thread *thread);
 

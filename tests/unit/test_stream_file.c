@@ -430,16 +430,16 @@ static void other_uuid(struct spy_thread *t)
 	t->packet->uuid[15]++;
 }
 
-static void torn(struct spy_thread *t)
+static void truncated(struct spy_thread *t)
 {
-	t->file.torn = true;
+	t->file.truncated = true;
 }
 
 static void test_damaged_tail(void **state)
 {
 	static void (*const harms[])(struct spy_thread *) = {
 		zero_page, zero_last_page, other_magic, other_instance,
-		other_seq, other_uuid,     torn};
+		other_seq, other_uuid,     truncated};
 	uint64_t full, i;
 
 	(void)state;
@@ -815,7 +815,7 @@ static void test_next_part(void **state)
 	assert_int_equal(shrunk_part, 1);
 	assert_true(shrunk_bytes > 0);
 	/* The tail of the new part is damaged: with what was taken along. */
-	t->file.torn = true;
+	t->file.truncated = true;
 	fill(t);
 	assert_int_equal(make_room(t), 0);
 	assert_int_equal(t->page->calls, calls);

@@ -1,5 +1,5 @@
 /*
- * tests/unit/test_standing.c: what a part of a recording begins with: of each thing what was said of it last, once; nothing that
+ * tests/unit/test_repeated.c: what a part of a recording begins with: of each thing what was said of it last, once; nothing that
  * is no more.
  */
 /* links: shim/record/repeated.c */
