@@ -380,7 +380,7 @@ void spy_parts_end(void)
  * What a thread has written since its part ended, and has not taken along to another one, is deleted with that part. If it
  * found no room in the others, that is lost; else it made no call since, and what there is was part of those deleted.
  */
-__attribute__((no_sanitize("thread"))) static void count_stranded(struct spy_thread *thread)
+__attribute__((no_sanitize("thread"))) static void count_in_deleted(struct spy_thread *thread)
 {
 	uint64_t calls = thread->page->calls, written = calls - thread->cut.so_far.calls;
 
@@ -394,8 +394,8 @@ __attribute__((no_sanitize("thread"))) static void count_stranded(struct spy_thr
 	__atomic_fetch_add(&thread->page->lost, written, __ATOMIC_RELAXED);
 }
 
-void spy_parts_count_stranded(void)
+void spy_parts_count_in_deleted(void)
 {
 	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++)
-		count_stranded(&spy_threads[slot]);
+		count_in_deleted(&spy_threads[slot]);
 }

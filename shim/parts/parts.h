@@ -23,7 +23,7 @@ void spy_parts_begin(uint64_t frequency);
 void spy_parts_end(void);
 
 /* And no thread moves on to another part any more: counts what is in files of deleted parts for good. */
-void spy_parts_count_stranded(void);
+void spy_parts_count_in_deleted(void);
 
 /* Does what is due: ends the part if it is large or old enough, deletes old ones. now: cycles. Only outside of calls. */
 void spy_parts_look(struct spy_thread *thread, uint64_t now, bool between);
