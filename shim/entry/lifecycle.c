@@ -199,7 +199,7 @@ static bool forget_parent(void)
 }
 
 /* Do the tables that outlive a recording belong to this process? If not, they are emptied. False: not yet. */
-static bool settle_in(void)
+static bool take_over_tables(void)
 {
 	int pid = (int)spy_syscall(SYS_getpid);
 
@@ -238,7 +238,7 @@ static int begin_recording(void)
 
 	if (!atomic_compare_exchange_strong(&spy_session->state, &state, SPY_SESSION_BEGINNING))
 		return state;
-	if (settle_in())
+	if (take_over_tables())
 		return begin_alone();
 	atomic_store(&spy_session->state, SPY_SESSION_NONE);
 	return SPY_SESSION_NONE;
