@@ -679,7 +679,7 @@ static inline bool is_worth_a_record(const struct spy_thread *thread, const stru
  * sample. */
 static inline bool is_rare(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now)
 {
-	return (now - frame->start >= spy_closer_look) | ((uint32_t)frame->result != 0) |
+	return (now - frame->start >= spy_examined_from) | ((uint32_t)frame->result != 0) |
 		       frame->details.pageable ||
 	       spy_gap_is_beside(thread) ||
 	       (frame->slot->makes ? spy_stack_makes(thread, frame, now)

@@ -53,7 +53,7 @@
 #define WAITS 0xff00 /* in keys of places, where those of calls have the function's number */
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: an answer */
 
-uint64_t spy_closer_look = UINT64_MAX;
+uint64_t spy_examined_from = UINT64_MAX;
 uint64_t spy_long_gap = UINT64_MAX;
 static uint64_t long_call = UINT64_MAX; /* that is worth a stack */
 static uint64_t waited = UINT64_MAX; /* that is one of a sample */
@@ -65,7 +65,7 @@ void spy_stack_begin(uint64_t frequency)
 	bounded = spy_options_keeps_packets();
 	spy_long_gap = long_call;
 	waited = spy_options.nostacks ? UINT64_MAX : frequency / (1000000 / WAITED_US);
-	spy_closer_look = waited < spy_long_call ? waited : spy_long_call;
+	spy_examined_from = waited < spy_long_call ? waited : spy_long_call;
 }
 
 static bool failed(const struct spy_frame *frame)

@@ -31,9 +31,9 @@ struct spy_python_code {
 
 #define SPY_PYTHON_CODES 4096 /* beyond this many, lines in others are not recorded */
 
-/* Cycles from which on a call gets a closer look when it returns (call.c): the scheduler's account
+/* Cycles from which on a call is examined when it returns (call.c): the scheduler's account
  * (spy_long_call) or a stack. */
-extern uint64_t spy_closer_look;
+extern uint64_t spy_examined_from;
 
 /* Is the call of a sort that is sampled? Launches into other streams than the legacy one must
  * find out quickly. */

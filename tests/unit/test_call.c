@@ -27,7 +27,7 @@
 
 struct spy_slot spy_slots[SPY_SLOTS];
 __thread struct spy_thread *spy_self;
-uint64_t spy_closer_look, spy_long_call;
+uint64_t spy_examined_from, spy_long_call;
 bool spy_clock_is_counter;
 
 static uint64_t now; /* the clock */
@@ -213,7 +213,7 @@ static int begin(void **state)
 	spy_thread_use_room(&thread, packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM);
 	spy_self = ready = &thread;
 	n_timed = 0;
-	spy_closer_look = spy_long_call = thread.look_at = UINT64_MAX;
+	spy_examined_from = spy_long_call = thread.look_at = UINT64_MAX;
 	now = 1000;
 	spy_recorded_from = SPY_RECORDED;
 	then_from = SPY_DORMANT;
@@ -827,7 +827,7 @@ static void test_transparent(void **state)
 static void test_closer_look(void **state)
 {
 	(void)state;
-	spy_closer_look = 100;
+	spy_examined_from = 100;
 	spy_long_call = 1000;
 	enter(OUTER, 0);
 	leave(OUTER, 99, 0);

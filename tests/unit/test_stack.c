@@ -233,13 +233,13 @@ static void test_which(void **state)
 static void test_switched_off(void **state)
 {
 	(void)state;
-	assert_int_equal(spy_closer_look, 20000);
+	assert_int_equal(spy_examined_from, 20000);
 	spy_stack_begin(100000000); /* a clock of 100 MHz */
-	assert_int_equal(spy_closer_look, 2000);
+	assert_int_equal(spy_examined_from, 2000);
 	assert_int_equal(why_elsewhere(100000), SPY_STACK_LONG);
 	spy_options.nostacks = "1";
 	spy_stack_begin(HZ);
-	assert_int_equal(spy_closer_look, 250000);
+	assert_int_equal(spy_examined_from, 250000);
 	frame.result = 2;
 	frame.details.pageable = true;
 	slot.makes = 1;
