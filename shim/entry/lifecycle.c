@@ -325,11 +325,11 @@ static void complete_trace(void)
 		spy_thread_wake(spy_self);
 	if (spy_self->page && !spy_self->depth && !spy_self->asleep)
 		spy_thread_flush_counts(spy_self);
-	if (spy_lock_given_up)
+	if (spy_lock_timeouts)
 		spy_note(SPY_NOTE_OTHER,
 			 "cudaspy could not take a lock of its own %llu times; what it should "
 			 "have recorded about memory, streams or kernels then is unknown",
-			 (unsigned long long)spy_lock_given_up);
+			 (unsigned long long)spy_lock_timeouts);
 	spy_metadata_write(spy_session, spy_session->part);
 }
 

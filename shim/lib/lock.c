@@ -13,7 +13,7 @@
 #define YIELDS 20
 #define NAP_NS 50000
 
-uint64_t spy_lock_given_up;
+uint64_t spy_lock_timeouts;
 
 static uint64_t now_ms(void)
 {
@@ -34,8 +34,8 @@ static bool is_timed_out(struct spy_lock *lock, uint64_t begun, uint64_t *since,
 		*since = now;
 	*turn = now_turn;
 	if (now - *since >= SPY_LOCK_TIMEOUT_MS)
-		__atomic_store_n(&lock->given_up_turn, now_turn + 1, __ATOMIC_RELAXED);
-	return __atomic_load_n(&lock->given_up_turn, __ATOMIC_RELAXED) == now_turn + 1 ||
+		__atomic_store_n(&lock->timeout_turn, now_turn + 1, __ATOMIC_RELAXED);
+	return __atomic_load_n(&lock->timeout_turn, __ATOMIC_RELAXED) == now_turn + 1 ||
 	       now - begun >= SPY_LOCK_TIMEOUT_TOTAL_MS;
 }
 
@@ -56,7 +56,7 @@ bool spy_lock_slowly(struct spy_lock *lock)
 		timed_out = !acquired && is_timed_out(lock, begun, &since, &turn);
 	}
 	if (!acquired)
-		__atomic_fetch_add(&spy_lock_given_up, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&spy_lock_timeouts, 1, __ATOMIC_RELAXED);
 	errno = error;
 	return acquired;
 }

@@ -5,7 +5,7 @@
  * The rules, which hold for each of them:
  *
  *   - No thread waits for ever. A waiter that sees the same holder for SPY_LOCK_TIMEOUT_MS goes on
- *     without the lock: a change of a table, or a record, is lost and counted (spy_lock_given_up).
+ *     without the lock: a change of a table, or a record, is lost and counted (spy_lock_timeouts).
  *     The holder may be a thread that a signal handler keeps, or one that left by longjmp and never
  *     comes back.
  *   - A holder waits for nothing else but another lock of the shim, in the order of the list, and
@@ -35,7 +35,7 @@ struct spy_lock {
 	/* how often it was given back: waiters begin to count anew when it changes */
 	uint32_t turns;
 	/* one more than the turn that a waiter gave up: no other thread waits for its end */
-	uint32_t given_up_turn;
+	uint32_t timeout_turn;
 };
 
 #define SPY_LOCK_TIMEOUT_MS 200
@@ -66,7 +66,7 @@ static inline bool spy_try_lock(struct spy_lock *lock)
 bool spy_lock_slowly(struct spy_lock *lock);
 
 /* How often a waiter gave up. */
-extern uint64_t spy_lock_given_up;
+extern uint64_t spy_lock_timeouts;
 
 /*
  * Most changes under a lock take less than a microsecond, and threads that allocate at the same

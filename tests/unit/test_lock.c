@@ -32,7 +32,7 @@ static uint64_t tried_ms(struct spy_lock *lock)
 static void test_patience(void **state)
 {
 	struct spy_lock lock = {.owner = 1}; /* no thread's */
-	uint64_t given_up = spy_lock_given_up;
+	uint64_t given_up = spy_lock_timeouts;
 
 	(void)state;
 	errno = 4711;
@@ -41,7 +41,7 @@ static void test_patience(void **state)
 		    SPY_LOCK_TIMEOUT_MS); /* no thread waits for that turn any more */
 	lock.turns++;
 	assert_true(tried_ms(&lock) >= SPY_LOCK_TIMEOUT_MS - TICK_MS); /* it is another's */
-	assert_int_equal(spy_lock_given_up, given_up + 3);
+	assert_int_equal(spy_lock_timeouts, given_up + 3);
 	assert_int_equal(errno, 4711);
 	lock.owner = 0;
 	assert_true(spy_lock_slowly(&lock));

@@ -424,7 +424,7 @@ static void *hold_lock(void *unused)
 
 static void test_lock_kept(void **state)
 {
-	uint64_t before = spy_lock_given_up;
+	uint64_t before = spy_lock_timeouts;
 	struct spy_memory was;
 	pthread_t thread;
 
@@ -438,7 +438,7 @@ static void test_lock_kept(void **state)
 	pthread_barrier_wait(&held);
 	add(0x5000, 0x1000, SPY_MEM_DEVICE, 0); /* goes on without, after a while */
 	assert_false(spy_memory_remove(0x1000, &was)); /* at once */
-	assert_int_equal(spy_lock_given_up, before + 2);
+	assert_int_equal(spy_lock_timeouts, before + 2);
 	/* What is free now, and what is new, is unknown: nothing is sure. */
 	assert_int_equal(kind_at(0x1000), SPY_MEM_UNKNOWN);
 	assert_int_equal(kind_at(0x5000), SPY_MEM_UNKNOWN);
@@ -463,11 +463,11 @@ static void test_lock_left(void **state)
 	assert_true(spy_lock_is_held(&lock));
 	spy_unlock(&lock);
 	lock.owner = 64; /* another thread's */
-	lock.given_up_turn = lock.turns + 1;
+	lock.timeout_turn = lock.turns + 1;
 	assert_false(spy_lock_table(&lock));
 	spy_lock_forget(&lock);
 	assert_true(spy_lock(&lock));
-	assert_int_not_equal(lock.given_up_turn, lock.turns + 1);
+	assert_int_not_equal(lock.timeout_turn, lock.turns + 1);
 }
 
 static void *give_back_soon(void *lock)
@@ -488,7 +488,7 @@ static void test_lock_waited_for(void **state)
 		assert_int_equal(pthread_create(&thread, NULL, give_back_soon, &lock), 0);
 		assert_true(spy_lock(&lock));
 		pthread_join(thread, NULL);
-		lock.given_up_turn = lock.turns + 1;
+		lock.timeout_turn = lock.turns + 1;
 		spy_unlock(&lock);
 		lock.owner = 64;
 	}
