@@ -31,7 +31,7 @@ struct spy_signal_guard {
 };
 
 /* self.c: guards that the calling thread is in. A SIGBUS that was sent comes behind them (truncation.c). */
-extern __thread unsigned int spy_self_defers;
+extern __thread unsigned int spy_self_deferring;
 
 /* signal_mask.c: masks what can wait. False: nothing is masked. And the end of that. */
 bool spy_signals_hold(sigset_t *before);
@@ -41,7 +41,7 @@ static inline struct spy_signal_guard spy_signal_guard_begin(void)
 {
 	struct spy_signal_guard guard = {.error = errno};
 
-	spy_self_defers++;
+	spy_self_deferring++;
 	guard.held = spy_signals_hold(&guard.signals);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard.cancel_state);
 	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &guard.cancel_type);
@@ -58,7 +58,7 @@ static inline void spy_signal_guard_end(struct spy_signal_guard *guard)
 	 */
 	pthread_setcancelstate(guard->cancel_state, NULL);
 	pthread_setcanceltype(guard->cancel_type, NULL);
-	spy_self_defers--;
+	spy_self_deferring--;
 	if (guard->held)
 		spy_signals_release(&guard->signals);
 	errno = guard->error;

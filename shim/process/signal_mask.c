@@ -201,7 +201,7 @@ void spy_signals_release(const sigset_t *before)
 {
 	sigset_t mask = *before, pending;
 
-	if (!spy_self_defers && names_mark_alone(before)) /* the program's mask, not a guard's */
+	if (!spy_self_deferring && names_mark_alone(before)) /* the program's mask, not a guard's */
 		take_mark(MARK_PROGRAMS);
 	/* One that is pending stays so. */
 	if (has(before, SIGBUS) && sigpending(&pending) == 0 && !has(&pending, SIGBUS))

@@ -323,12 +323,12 @@ static void on_bus(int number, siginfo_t *info, void *context)
 		errno = error;
 		return;
 	}
-	if (!fault && (blocked || spy_self_defers))
+	if (!fault && (blocked || spy_self_deferring))
 		defer(info, context);
 	else if (action.sa_handler == SIG_IGN && !fault)
 		;
 	else if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN ||
-		 (blocked && !spy_self_defers))
+		 (blocked && !spy_self_deferring))
 		act_as_default(info, fault);
 	else
 		call_handler(&action, info, context);

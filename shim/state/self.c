@@ -13,7 +13,7 @@ static struct spy_thread no_thread;
 
 __thread struct spy_thread *spy_self = &no_thread;
 
-__thread unsigned int spy_self_defers;
+__thread unsigned int spy_self_deferring;
 
 void spy_self_reset(void)
 {

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include "lib/signal_guard.h"
 
-__thread unsigned int spy_self_defers;
+__thread unsigned int spy_self_deferring;
 
 bool spy_signals_hold(sigset_t *before)
 {

@@ -23,7 +23,7 @@ static atomic_int depth; /* how deep */
 
 static struct spy_thread self;
 __thread struct spy_thread *spy_self = &self;
-__thread unsigned int spy_self_defers;
+__thread unsigned int spy_self_deferring;
 
 void *spy_next_symbol(const char *name)
 {
