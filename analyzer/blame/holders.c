@@ -83,10 +83,10 @@ struct holders {
 	struct hold_interval intervals[INTERVALS_MOST + 1]; /* the wait's, and one in the making */
 };
 
-/* A lock that rests is not followed for a longer time than a thread takes to wake up. */
+/* A lock that pauses is not followed for a longer time than a thread takes to wake up. */
 #define AT_REST_NS 100000
 
-/* While the lock rests it changes hands as often as before: the last holder stands for all. */
+/* While the lock pauses it changes hands as often as before: the last holder stands for all. */
 static bool is_at_rest(const struct holders *h, uint64_t ns)
 {
 	return h->unfollowed && h->handover && h->now->thread && ns > AT_REST_NS;

@@ -310,7 +310,7 @@ static inline bool expect_cold(struct expect *e, const struct record *record)
 	return expect_cold_slow(e, record);
 }
 
-/* What the number rests on: "median of 1,234 unobstructed calls". Lives as long as `e`. */
+/* What the number is based on: "median of 1,234 unobstructed calls". Lives as long as `e`. */
 const char *expect_source_text(struct expect *e, const struct call_class *c);
 
 /* The class without the function: "d2h device to pageable, 1.00 to 1.25 MiB"; "" if there is

@@ -75,7 +75,7 @@ static size_t find_pairs(const struct job *job, struct pair *pairs)
 static void set_clock(struct job_host *host, const struct pair *pairs, size_t n)
 {
 	int64_t *values = xcalloc(n, sizeof(*values));
-	uint64_t *rests = xcalloc(n, sizeof(*rests));
+	uint64_t *residuals = xcalloc(n, sizeof(*residuals));
 	size_t i;
 
 	for (i = 0; i < n; i++)
@@ -83,10 +83,10 @@ static void set_clock(struct job_host *host, const struct pair *pairs, size_t n)
 	host->clock_known = true;
 	host->clock_ns = lower_median_i64(values, n);
 	for (i = 0; i < n; i++)
-		rests[i] = (uint64_t)llabs(values[i] - host->clock_ns);
-	host->clock_error_ns = most_u64(rests, n);
+		residuals[i] = (uint64_t)llabs(values[i] - host->clock_ns);
+	host->clock_error_ns = most_u64(residuals, n);
 	free(values);
-	free(rests);
+	free(residuals);
 }
 
 void job_align_hosts(struct job *job)

@@ -307,7 +307,7 @@ static bool is_due(uint64_t now)
 #define REST \
 	20 /* times as long as a look took: a slow disk with parts of milliseconds does not stop the program */
 
-static _Atomic uint64_t rests_until;
+static _Atomic uint64_t paused_until;
 
 static void look_on_own_stack(void *data)
 {
@@ -325,14 +325,14 @@ static void look_on_own_stack(void *data)
 	spy_parts_expire(now);
 	spy_parts_tell_removed();
 	now = spy_clock() - now; /* so long it took */
-	atomic_store(&rests_until, spy_clock() + REST * now);
+	atomic_store(&paused_until, spy_clock() + REST * now);
 }
 
 static bool is_anything_due(uint64_t now)
 {
 	if (is_large())
 		return true;
-	return now >= atomic_load_explicit(&rests_until, memory_order_relaxed) &&
+	return now >= atomic_load_explicit(&paused_until, memory_order_relaxed) &&
 	       (is_due(now) || spy_parts_are_kept_too_long(now) ||
 		atomic_load(&parts()->removed_told) != atomic_load(&parts()->removed));
 }

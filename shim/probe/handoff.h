@@ -2,7 +2,7 @@
  * shim/probe/handoff.h: how contended locks change hands: acquired without a wait, and released.
  * Runs on the threads that acquire and release.
  *
- * While a lock has waiters, and does not rest from being followed too often (waiters.h), each
+ * While a lock has waiters, and is not paused for being followed too often (waiters.h), each
  * acquisition and each release leaves a record, so that the order of its holders is complete. An
  * uncontended lock costs a look at one word. But all waiters wait for
  * what is done while a thread has the lock, and it decides about the next holder. Two looks at the

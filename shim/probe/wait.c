@@ -210,7 +210,7 @@ static void find_holder(struct spy_wait *wait, const uint32_t *owner)
 }
 
 /*
- * The same of a lock that rests (waiters.h): what the lock itself says, and the call of a thread
+ * The same of a lock that pauses (waiters.h): what the lock itself says, and the call of a thread
  * that it names. The table of readers, which others write, is not searched.
  */
 static void find_named_holder(struct spy_wait *wait, const uint32_t *owner)
@@ -257,7 +257,7 @@ void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *
 	if (spy_wait_is_lock(kind)) {
 		spy_waiters_leave(thread);
 		wait->start = spy_clock();
-		wait->rests = spy_waiters_rests(object);
+		wait->pauses = spy_waiters_pauses(object);
 		if (spy_waiters_enter(thread, object, wait->start))
 			find_holder(wait, owner);
 		else
@@ -340,7 +340,7 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 	__atomic_store_n(&thread->page->wait_kind, 0, __ATOMIC_RELAXED);
 	if (lock) {
 		thread->waited += now - wait->start;
-		if (spy_waiters_rests((const void *)wait->object) != wait->rests)
+		if (spy_waiters_pauses((const void *)wait->object) != wait->pauses)
 			wait->flags |= SPY_WAIT_UNFOLLOWED;
 	}
 	if (failed)

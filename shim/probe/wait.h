@@ -15,7 +15,7 @@ struct spy_wait {
 	uint64_t object;
 	uint64_t holder_since, holder_stream;
 	uint32_t holder;
-	uint32_t rests; /* of the lock, when it began */
+	uint32_t pauses; /* of the lock, when it began */
 	uint16_t holder_fn;
 	uint8_t kind; /* enum spy_wait_kind */
 	uint8_t flags; /* enum spy_wait_flag */

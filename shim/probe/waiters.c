@@ -10,12 +10,13 @@
 #pragma GCC poison malloc calloc realloc fopen
 
 #define CONTENDED_LEAST 50000 /* cycles: twenty microseconds or so */
-#define BURST 64 /* handoffs that are followed before a lock rests */
-#define BURST_MOST 256 /* that count: a rest is no longer than for those */
+#define BURST 64 /* handoffs that are followed before tracking pauses */
+#define BURST_MOST 256 /* that count: a pause is no longer than for those */
 #define PACE_NS 15000 /* of handoffs, on average */
-#define LONGER_MOST 8 /* times as long a lock rests that changes hands much faster */
+#define LONGER_MOST \
+	8 /* times as long as tracking pauses of a lock that changes hands much faster */
 
-static uint64_t pace; /* cycles; 0: no lock rests */
+static uint64_t pace; /* cycles; 0: no lock pauses */
 
 struct spy_waiters spy_waiters[SPY_WAITERS_BUCKETS];
 uint8_t spy_contended[SPY_WAITERS_BUCKETS] __attribute__((aligned(64)));
@@ -58,12 +59,12 @@ static uint64_t rest_from(uint64_t handoffs, uint64_t took)
 {
 	uint64_t at_pace = (handoffs < BURST_MOST ? handoffs : BURST_MOST) * pace;
 	uint64_t longer = handoffs * pace / (took + 1);
-	uint64_t rest = BURST * pace * (longer < LONGER_MOST ? longer : LONGER_MOST);
+	uint64_t pause = BURST * pace * (longer < LONGER_MOST ? longer : LONGER_MOST);
 
-	return rest > at_pace ? rest : at_pace;
+	return pause > at_pace ? pause : at_pace;
 }
 
-/* Until when a lock is to rest behind a burst that came too fast; 0: it did not, or is not over. */
+/* Until when tracking of a lock is to pause behind a burst that came too fast; 0: it did not, or is not over. */
 static uint64_t end_of_rest(struct spy_waiters *waiting, uint64_t now)
 {
 	uint64_t handoffs = __atomic_load_n(&waiting->handoffs, __ATOMIC_RELAXED);
@@ -78,13 +79,13 @@ static uint64_t end_of_rest(struct spy_waiters *waiting, uint64_t now)
 	return since + rest_from(handoffs, now - since);
 }
 
-/* A waiter that looked before `rests_until` was set makes the bucket contended once more: until the
+/* A waiter that looked before `paused_until` was set makes the bucket contended once more: until the
  * next look. */
-static void rest(struct spy_waiters *waiting, uint64_t until)
+static void pause_tracking(struct spy_waiters *waiting, uint64_t until)
 {
-	__atomic_store_n(&waiting->rests_until, until, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&waiting->rests, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(contended(waiting), SPY_RESTS, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&waiting->paused_until, until, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&waiting->pauses, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(contended(waiting), SPY_PAUSED, __ATOMIC_SEQ_CST);
 }
 
 /* A waiter that begins in between finds the flag set, or is found by the second look. */
@@ -104,8 +105,8 @@ void spy_waiters_look(struct spy_thread *thread, struct spy_waiters *waiting, ui
 		return;
 	until = end_of_rest(waiting, now);
 	if (until) {
-		rest(waiting, until);
-		thread->rested = waiting;
+		pause_tracking(waiting, until);
+		thread->paused = waiting;
 	} else if (!__atomic_load_n(&waiting->threads, __ATOMIC_RELAXED)) {
 		calm(waiting);
 	}
@@ -127,7 +128,7 @@ bool spy_waiters_enter(struct spy_thread *thread, const void *lock, uint64_t now
 {
 	struct spy_waiters *waiting = spy_waiters_of(lock);
 
-	if (now < __atomic_load_n(&waiting->rests_until, __ATOMIC_RELAXED))
+	if (now < __atomic_load_n(&waiting->paused_until, __ATOMIC_RELAXED))
 		return false;
 	count_in(waiting, now);
 	spy_waiters_count_handoff(waiting);
@@ -154,17 +155,17 @@ void spy_waiters_leave(struct spy_thread *thread)
 
 void spy_waiters_settle(struct spy_thread *thread, uint64_t now)
 {
-	struct spy_waiters *rested = thread->rested;
-	uint8_t rests = SPY_RESTS;
+	struct spy_waiters *paused = thread->paused;
+	uint8_t pauses = SPY_PAUSED;
 
 	spy_waiters_leave_at(thread, now);
-	if (!rested || now < __atomic_load_n(&rested->rests_until, __ATOMIC_RELAXED))
+	if (!paused || now < __atomic_load_n(&paused->paused_until, __ATOMIC_RELAXED))
 		return;
-	thread->rested = NULL;
-	if (__atomic_load_n(&rested->threads, __ATOMIC_RELAXED))
-		begin_following(rested, now);
+	thread->paused = NULL;
+	if (__atomic_load_n(&paused->threads, __ATOMIC_RELAXED))
+		begin_following(paused, now);
 	else
-		__atomic_compare_exchange_n(contended(rested), &rests, SPY_UNCONTENDED, false,
+		__atomic_compare_exchange_n(contended(paused), &pauses, SPY_UNCONTENDED, false,
 					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 

@@ -101,7 +101,7 @@ struct spy_thread {
 	uint64_t look_at;
 	uint64_t ran_at; /* sched.c: when the thread's time on a CPU was looked at (cycles) */
 	struct spy_waiters *waiting; /* waiters.c: for a lock of these; NULL: for none */
-	struct spy_waiters *rested; /* the thread let these rest; NULL: none */
+	struct spy_waiters *paused; /* the thread has paused tracking of these; NULL: none */
 	struct spy_progress calls[SPY_DEPTH_MAX]; /* [0, depth), outermost first */
 	/* probe.c and wait.c */
 	uint8_t *row; /* the last record of a wait, for the next of its kind to join */

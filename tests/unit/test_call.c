@@ -914,11 +914,11 @@ static void test_waiting(void **state)
 	assert_int_equal(n_waiters, 2);
 	/* It let a lock rest: at the end of a call of its own it looks whether that is over. */
 	spy_slots[0].record = SPY_TRACED;
-	thread.rested = (void *)&now;
+	thread.paused = (void *)&now;
 	enter(OUTER, 0);
 	leave(OUTER, 1, 0);
 	assert_int_equal(n_waiters, 3);
-	thread.rested = NULL;
+	thread.paused = NULL;
 	enter(OUTER, 0);
 	leave(OUTER, 1, 0);
 	assert_int_equal(n_waiters, 3);

@@ -55,12 +55,12 @@ void spy_thread_count_lost(struct spy_thread *of)
 	lost++;
 }
 
-static bool rests; /* the lock */
+static bool pauses; /* the lock */
 
 bool spy_waiters_enter(struct spy_thread *thread, const void *lock, uint64_t at)
 {
 	assert_int_equal(at, now);
-	if (rests)
+	if (pauses)
 		return false;
 	entered++;
 	thread->waiting = spy_waiters_of(lock);
@@ -102,7 +102,7 @@ static int begin(void **state)
 	spy_self = self;
 	spy_probing = true;
 	entered = left = lost = 0;
-	rests = false;
+	pauses = false;
 	now = 1000;
 	return 0;
 }
@@ -213,7 +213,7 @@ static void test_holders(void **state)
 	assert_int_equal(last()->flags, SPY_WAIT_IDLE_HOLDER | SPY_WAIT_FAILED);
 }
 
-/* A lock that rests: what it says itself. */
+/* A lock that pauses: what it says itself. */
 static void test_at_rest(void **state)
 {
 	pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
@@ -221,7 +221,7 @@ static void test_at_rest(void **state)
 	struct spy_wait wait;
 
 	(void)state;
-	rests = true;
+	pauses = true;
 	be_in_call(2);
 	be_in_call(3);
 	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 70, false);
@@ -244,12 +244,12 @@ static void test_at_rest(void **state)
 	assert_int_equal(last()->flags, SPY_WAIT_UNFOLLOWED | SPY_WAIT_READERS);
 	pthread_rwlock_unlock(&rwlock);
 	/* It begins to rest during a wait. */
-	rests = false;
+	pauses = false;
 	owner = 102;
 	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, false);
 	assert_int_equal(last()->flags, 0);
 	spy_wait_begin(&wait, SPY_WAIT_MUTEX, &lock, &owner, 0);
-	spy_waiters_of(&lock)->rests++;
+	spy_waiters_of(&lock)->pauses++;
 	spy_wait_end(&wait, false);
 	assert_int_equal(last()->flags, SPY_WAIT_UNFOLLOWED);
 }

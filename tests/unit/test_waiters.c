@@ -1,6 +1,6 @@
 /* links: shim/probe/waiters.c */
 /*
- * tests/unit/test_waiters.c: who is counted as waiting for a lock, when a bucket of locks is contended, and when it rests.
+ * tests/unit/test_waiters.c: who is counted as waiting for a lock, when a bucket of locks is contended, and when it pauses.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -75,7 +75,7 @@ static void test_counts(void **state)
 	assert_true(spy_waiters_likely(&lock)); /* it still has one */
 	spy_waiters_leave(&threads[0]);
 	assert_false(spy_waiters_likely(&lock));
-	assert_int_equal(spy_waiters_rests(&lock), 0);
+	assert_int_equal(spy_waiters_pauses(&lock), 0);
 }
 
 /* Not for the short time in which the next waiter comes. */
@@ -98,10 +98,10 @@ static void test_slow_lock_never_rests(void **state)
 	spy_waiters_enter(&threads[0], &lock, now);
 	hand_over(100000, PACE + PACE / 10);
 	assert_true(spy_waiters_likely(&lock));
-	assert_int_equal(spy_waiters_rests(&lock), 0);
+	assert_int_equal(spy_waiters_pauses(&lock), 0);
 	/* That saves nothing for later. */
 	hand_over(2 * BURST, 1000);
-	assert_int_equal(spy_waiters_rests(&lock), 1);
+	assert_int_equal(spy_waiters_pauses(&lock), 1);
 }
 
 /* A burst, a rest until the pace is kept, a burst. */
@@ -115,15 +115,15 @@ static void test_fast_lock_rests(void **state)
 	assert_true(spy_waiters_likely(&lock));
 	hand_over(1, 1000);
 	assert_false(spy_waiters_likely(&lock));
-	assert_int_equal(spy_waiters_rests(&lock), 1);
-	assert_int_equal(bucket()->rests_until, began + BURST * PACE * LONGER);
+	assert_int_equal(spy_waiters_pauses(&lock), 1);
+	assert_int_equal(bucket()->paused_until, began + BURST * PACE * LONGER);
 	/* The waiter stays counted until it leaves; others are not counted. */
 	assert_int_equal(bucket()->threads, 1);
 	assert_false(spy_waiters_enter(&threads[1], &lock, now));
 	assert_ptr_equal(threads[1].waiting, NULL);
 	assert_int_equal(bucket()->threads, 1);
 	hand_over(1000, 1); /* nobody looks again before the next waiter */
-	assert_int_equal(spy_waiters_rests(&lock), 1);
+	assert_int_equal(spy_waiters_pauses(&lock), 1);
 	spy_waiters_leave(&threads[0]);
 	assert_int_equal(bucket()->threads, 0);
 	now = began + BURST * PACE * LONGER - 1;
@@ -134,7 +134,7 @@ static void test_fast_lock_rests(void **state)
 	handoffs = bucket()->handoffs;
 	assert_int_equal(handoffs, 1);
 	hand_over(BURST, 1000);
-	assert_int_equal(spy_waiters_rests(&lock), 2);
+	assert_int_equal(spy_waiters_pauses(&lock), 2);
 }
 
 /* The faster it changes hands, the smaller a part of the time it is followed. */
@@ -151,9 +151,9 @@ static void test_rests_longer(void **state)
 		begin(NULL);
 		began = now;
 		spy_waiters_enter(&threads[0], &lock, now);
-		while (!spy_waiters_rests(&lock))
+		while (!spy_waiters_pauses(&lock))
 			hand_over(1, rows[i].each);
-		assert_int_equal((bucket()->rests_until - began) / BURST / PACE, rows[i].longer);
+		assert_int_equal((bucket()->paused_until - began) / BURST / PACE, rows[i].longer);
 	}
 }
 
@@ -165,17 +165,17 @@ static void test_long_wait(void **state)
 	hand_over(BURST, 1000);
 	assert_false(spy_waiters_likely(&lock));
 	assert_true(spy_waiters_unsettled(&threads[2]));
-	spy_waiters_settle(&threads[2], bucket()->rests_until - 1);
+	spy_waiters_settle(&threads[2], bucket()->paused_until - 1);
 	assert_false(spy_waiters_likely(&lock));
-	now = bucket()->rests_until;
+	now = bucket()->paused_until;
 	spy_waiters_settle(&threads[2], now);
 	assert_true(spy_waiters_likely(&lock));
 	assert_false(spy_waiters_unsettled(&threads[2]));
 	hand_over(BURST, 1000);
-	assert_int_equal(spy_waiters_rests(&lock), 2);
+	assert_int_equal(spy_waiters_pauses(&lock), 2);
 	/* Nobody waits any more. */
 	spy_waiters_leave(&threads[0]);
-	now = bucket()->rests_until;
+	now = bucket()->paused_until;
 	spy_waiters_settle(&threads[2], now);
 	assert_false(spy_waiters_likely(&lock));
 	assert_false(spy_waiters_unsettled(&threads[2]));
@@ -186,14 +186,14 @@ static void test_long_wait(void **state)
 	assert_int_equal(bucket()->threads, 0);
 }
 
-/* It looked before the lock began to rest, and counts itself after it: at the next look the lock rests again. */
+/* It looked before the lock began to rest, and counts itself after it: at the next look the lock pauses again. */
 static void test_late_waiter(void **state)
 {
 	(void)state;
 	spy_waiters_enter(&threads[0], &lock, now);
 	hand_over(BURST, 1000);
 	assert_false(spy_waiters_likely(&lock));
-	bucket()->rests_until = 0;
+	bucket()->paused_until = 0;
 	assert_true(spy_waiters_enter(&threads[1], &lock, now));
 	assert_int_equal(bucket()->threads, 2);
 	hand_over(BURST, 1000);
@@ -212,7 +212,7 @@ static void test_all(void **state)
 	spy_waiters_enter(&threads[0], &lock, now);
 	hand_over(100000, 1);
 	assert_true(spy_waiters_likely(&lock));
-	assert_int_equal(spy_waiters_rests(&lock), 0);
+	assert_int_equal(spy_waiters_pauses(&lock), 0);
 }
 
 /* A signal handler forked while its thread waited: in the child nobody is counted. */
@@ -254,7 +254,7 @@ static void test_threads(void **state)
 	for (int i = 0; i < 3; i++)
 		pthread_join(ids[i], NULL);
 	assert_int_equal(bucket()->threads, 0);
-	assert_true(spy_waiters_rests(&lock) > 0);
+	assert_true(spy_waiters_pauses(&lock) > 0);
 	now = 2000000 + ROUNDS * 100 + BURST * 4 * PACE * LONGER;
 	assert_true(spy_waiters_enter(&threads[0], &lock, now));
 	now += 1000000;
