@@ -70,10 +70,11 @@ static bool is_told(const struct spy_thread *thread, uint32_t name)
 				? (uint64_t)thread->slot << 48 | (thread->packet->seq + 1)
 				: spy_session->part;
 
-	if (__builtin_expect(
-		    __atomic_load_n(&spy_session->range_told[name], __ATOMIC_RELAXED) == here, 1))
+	if (__builtin_expect(__atomic_load_n(&spy_session->range_name_recorded[name],
+					     __ATOMIC_RELAXED) == here,
+			     1))
 		return true;
-	__atomic_store_n(&spy_session->range_told[name], here, __ATOMIC_RELAXED);
+	__atomic_store_n(&spy_session->range_name_recorded[name], here, __ATOMIC_RELAXED);
 	return false;
 }
 
@@ -88,7 +89,7 @@ static void write_name(struct spy_thread *thread, uint32_t name)
 
 	text = spy_range_text(name, &domain, &folded);
 	if (!text) { /* another thread is just adding it: the next one tells it */
-		__atomic_store_n(&spy_session->range_told[name], 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&spy_session->range_name_recorded[name], 0, __ATOMIC_RELAXED);
 		return;
 	}
 	domain_text = spy_domain_text(domain);
@@ -275,7 +276,7 @@ static void tell_open(struct spy_thread *thread)
 	}
 }
 
-void spy_ranges_tell(struct spy_thread *thread)
+void spy_ranges_write_open(struct spy_thread *thread)
 {
 	if (thread == spy_self && thread->packet && mine.n)
 		tell_open(thread);

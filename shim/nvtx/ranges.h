@@ -34,7 +34,7 @@ void spy_range_mark(const struct spy_said *said);
 void spy_range_name_object(enum spy_nvtx_named what, uint64_t object, const char *name);
 
 /* The thread has a slot now, or in a bounded trace a new packet: writes which ranges are open. */
-void spy_ranges_tell(struct spy_thread *thread);
+void spy_ranges_write_open(struct spy_thread *thread);
 
 /* When a session begins: writes what things are called. */
 void spy_ranges_begin(void);

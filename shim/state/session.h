@@ -81,7 +81,7 @@ struct spy_session {
 	bool python_forgotten; /* to be looked for, though nothing was loaded or unloaded since */
 	struct spy_python_code python_codes[SPY_PYTHON_CODES]; /* stack.c */
 	/* ranges.c: which packet, or that the trace, has the name; old packets are deleted */
-	uint64_t range_told[SPY_RANGE_NAMES];
+	uint64_t range_name_recorded[SPY_RANGE_NAMES];
 	bool range_bounded;
 	struct spy_parts parts;
 };
