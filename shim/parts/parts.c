@@ -90,14 +90,14 @@ void spy_parts_tell_begin(void)
 	clock.monotonic_ns = now.monotonic_ns;
 	clock.realtime_ns = now.realtime_ns;
 	spy_session_put(&clock, sizeof(clock));
-	atomic_store(&parts()->removed_told, record.removed);
+	atomic_store(&parts()->removed_recorded, record.removed);
 }
 
 void spy_parts_tell_removed(void)
 {
 	struct spy_rec_part record, *place;
 
-	if (atomic_load(&parts()->removed_told) == atomic_load(&parts()->removed))
+	if (atomic_load(&parts()->removed_recorded) == atomic_load(&parts()->removed))
 		return;
 	place = spy_session_offer(SPY_EV_PART, sizeof(*place));
 	if (!place)
@@ -105,7 +105,7 @@ void spy_parts_tell_removed(void)
 	record = describe(SPY_PART_REMOVED, atomic_load(&spy_session->part));
 	record.head = place->head;
 	*place = record;
-	atomic_store(&parts()->removed_told, record.removed);
+	atomic_store(&parts()->removed_recorded, record.removed);
 	spy_session_commit(sizeof(*place));
 }
 
@@ -334,7 +334,7 @@ static bool is_anything_due(uint64_t now)
 		return true;
 	return now >= atomic_load_explicit(&paused_until, memory_order_relaxed) &&
 	       (is_due(now) || spy_parts_are_kept_too_long(now) ||
-		atomic_load(&parts()->removed_told) != atomic_load(&parts()->removed));
+		atomic_load(&parts()->removed_recorded) != atomic_load(&parts()->removed));
 }
 
 /* Where nothing is to be done, which is nearly always, the own stack and its signal mask are not needed: the mask is

@@ -42,7 +42,7 @@ struct spy_parts {
 	_Atomic uint32_t going; /* the part whose files are being deleted; 0: none */
 	uint64_t going_bytes; /* of it */
 	_Atomic uint32_t removed; /* parts up to this number */
-	_Atomic uint32_t removed_told; /* the same, as the trace has it */
+	_Atomic uint32_t removed_recorded; /* the same, as the trace has it */
 	/* repeated.c */
 	struct spy_repeated *repeated;
 };
