@@ -119,7 +119,7 @@ static void join_ioctl(struct accounting *a, const struct ioctl_sum *more)
 	if (i == a->n_ioctls) {
 		a->ioctls = grow(a->ioctls, a->n_ioctls, sizeof(*a->ioctls));
 		a->ioctls[a->n_ioctls++] =
-			(struct ioctl_sum){.request = more->request, .born = more->born};
+			(struct ioctl_sum){.request = more->request, .created = more->created};
 	}
 	a->ioctls[i].count += more->count;
 	a->ioctls[i].ns += more->ns;
@@ -128,16 +128,17 @@ static void join_ioctl(struct accounting *a, const struct ioctl_sum *more)
 static bool join_ioctls(struct accounting *whole, struct accounting *const *parts,
 			struct join *join)
 {
-	struct births order = {0};
+	struct creation_order order = {0};
 	size_t i, j;
 
 	for (i = 0; i < join->n; i++)
 		for (j = 0; j < parts[i]->n_ioctls; j++)
-			births_add(&order, &parts[i]->ioctls[j].born, i, &parts[i]->ioctls[j]);
-	births_sort(&order);
+			creation_order_add(&order, &parts[i]->ioctls[j].created, i,
+					   &parts[i]->ioctls[j]);
+	creation_order_sort(&order);
 	for (i = 0; i < order.n; i++)
 		join_ioctl(whole, order.all[i].what);
-	births_release(&order);
+	creation_order_release(&order);
 	return whole->n_ioctls < IOCTLS_MOST || join_refuse(join, "too many kinds of requests");
 }
 

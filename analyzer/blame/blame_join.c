@@ -14,17 +14,17 @@
 
 static bool join_locks(struct locks *whole, struct accounting *const *parts, struct join *join)
 {
-	struct births order = {0};
+	struct creation_order order = {0};
 	size_t i, j;
 
 	for (i = 0; i < join->n; i++) {
 		struct locks *l = &parts[i]->locks;
 
 		for (j = 0; j < l->count; j++)
-			births_add(&order, &l->all[j]->born, i, l->all[j]);
+			creation_order_add(&order, &l->all[j]->created, i, l->all[j]);
 		HASH_CLEAR(hh, l->by_key);
 	}
-	births_sort(&order);
+	creation_order_sort(&order);
 	for (i = 0; i < order.n; i++) {
 		struct lock *lock = order.all[i].what;
 		const struct join_part *part = &join->parts[order.all[i].part];
@@ -36,7 +36,7 @@ static bool join_locks(struct locks *whole, struct accounting *const *parts, str
 		whole->all[whole->count++] = lock;
 		HASH_ADD(hh, whole->by_key, key, sizeof(lock->key), lock);
 	}
-	births_release(&order);
+	creation_order_release(&order);
 	return whole->count < LOCKS_MOST || join_refuse(join, "too many locks");
 }
 
@@ -65,7 +65,7 @@ static void join_edge(struct blame_edges *whole, const struct join_part *part,
 static void join_edges(struct blame_edges *whole, struct accounting *const *parts,
 		       const struct join *join, bool roots)
 {
-	struct births order = {0};
+	struct creation_order order = {0};
 	struct blame_edge *edge;
 	size_t i;
 
@@ -74,13 +74,13 @@ static void join_edges(struct blame_edges *whole, struct accounting *const *part
 		const struct blame_edges *edges = roots ? &b->roots : &b->direct;
 
 		EDGES_ITER (edge, edges)
-			births_add(&order, &edge->born, i, edge);
+			creation_order_add(&order, &edge->created, i, edge);
 	}
-	births_sort(&order);
+	creation_order_sort(&order);
 	for (i = 0; i < order.n; i++)
 		join_edge(whole, &join->parts[order.all[i].part], &parts[order.all[i].part]->locks,
 			  order.all[i].what);
-	births_release(&order);
+	creation_order_release(&order);
 }
 
 static void join_call_set(struct call_set *whole, const struct call_set *set, uint64_t calls_before)

@@ -39,7 +39,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as blame_key_of fills
 
 struct blame_edge {
 	union blame_key key;
-	struct reading_moment born; /* when it came up */
+	struct reading_moment created; /* when it came up */
 	uint64_t waits, last_wait;
 	double waited_ns; /* shares of calls: parts of nanoseconds add up */
 	double starting_ns; /* of that, as the program started: work_starting */

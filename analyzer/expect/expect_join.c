@@ -24,7 +24,7 @@ static void join_calls_of_class(struct call_class *sum, const struct call_class 
  * (expect_class_of_key keeps them), arena (of a copy: its new classes). */
 bool expect_join(struct expect *whole, struct expect *const *parts, struct join *join)
 {
-	struct births order = {0};
+	struct creation_order order = {0};
 	bool same = true;
 	size_t i, j;
 
@@ -35,9 +35,10 @@ bool expect_join(struct expect *whole, struct expect *const *parts, struct join 
 			if (j < e->n_copied)
 				join_calls_of_class(whole->classes[j], e->classes[j]);
 			else
-				births_add(&order, &e->classes[j]->born, i, e->classes[j]);
+				creation_order_add(&order, &e->classes[j]->created, i,
+						   e->classes[j]);
 	}
-	births_sort(&order);
+	creation_order_sort(&order);
 	for (i = 0; i < order.n; i++) {
 		const struct call_class *class = order.all[i].what;
 		struct call_class *sum = expect_class_of_key(whole, &class->key);
@@ -45,6 +46,6 @@ bool expect_join(struct expect *whole, struct expect *const *parts, struct join 
 		same &= same_cost(sum, class);
 		join_calls_of_class(sum, class);
 	}
-	births_release(&order);
+	creation_order_release(&order);
 	return same || join_refuse(join, "calls of a kind whose cost comes from others of the set");
 }

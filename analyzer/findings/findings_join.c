@@ -37,7 +37,7 @@ static void join_claims(const struct thread_account *c)
 /* struct findings, joined: sites, accounts; not: observer, last, told, failures, when_long, always (while records are read). */
 bool findings_join(struct findings *whole, struct findings *const *parts, struct join *join)
 {
-	struct births order = {0};
+	struct creation_order order = {0};
 	struct site *site;
 	size_t i;
 
@@ -45,17 +45,17 @@ bool findings_join(struct findings *whole, struct findings *const *parts, struct
 		struct findings *f = parts[i];
 
 		for (site = f->sites; site; site = site->hh.next)
-			births_add(&order, &site->born, i, site);
+			creation_order_add(&order, &site->created, i, site);
 		HASH_CLEAR(hh, f->sites);
 	}
 	for (i = 0; i < whole->accounts->n_thread_accounts; i++)
 		join_claims(whole->accounts->thread_accounts[i]);
-	births_sort(&order);
+	creation_order_sort(&order);
 	for (i = 0; i < order.n; i++) {
 		site = order.all[i].what;
 		join_site(site, join->parts[order.all[i].part].model);
 		HASH_ADD(hh, whole->sites, key, sizeof(site->key), site);
 	}
-	births_release(&order);
+	creation_order_release(&order);
 	return HASH_COUNT(whole->sites) < SITES_MOST || join_refuse(join, "too many places");
 }

@@ -46,7 +46,7 @@ struct ran_function {
 
 /* A GPU, as far as processes that were recorded use it. */
 struct idle_gpu {
-	struct reading_moment born; /* when it came up */
+	struct reading_moment created; /* when it came up */
 	const struct process **processes; /* that used it */
 	size_t n_processes;
 	const char *uuid; /* as the first one had told it by then; NULL: not; not owned */

@@ -136,12 +136,12 @@ static uint64_t join_owner(const struct join_part *part, const uint32_t *gpus, u
 	}
 }
 
-static void take_sums(struct births *order, struct idle_sums *sums, size_t part)
+static void take_sums(struct creation_order *order, struct idle_sums *sums, size_t part)
 {
 	struct idle_sum *sum;
 
 	for (sum = sums->by_key; sum; sum = sum->hh.next)
-		births_add(order, &sum->born, part, sum);
+		creation_order_add(order, &sum->created, part, sum);
 	HASH_CLEAR(hh, sums->by_key);
 }
 
@@ -150,7 +150,7 @@ static void take_sums(struct births *order, struct idle_sums *sums, size_t part)
 static bool join_sums(struct idle_sums *whole, struct idle *const *parts, struct join *join,
 		      struct idle_replay *r)
 {
-	struct births order = {0};
+	struct creation_order order = {0};
 	struct idle_sum *sum;
 	size_t i;
 
@@ -158,7 +158,7 @@ static bool join_sums(struct idle_sums *whole, struct idle *const *parts, struct
 	for (i = 0; i < join->n; i++)
 		take_sums(&order, &parts[i]->sums, i);
 	take_sums(&order, whole, join->n);
-	births_sort(&order);
+	creation_order_sort(&order);
 	for (i = 0; i < order.n; i++) {
 		size_t part = order.all[i].part;
 
@@ -168,7 +168,7 @@ static bool join_sums(struct idle_sums *whole, struct idle *const *parts, struct
 				join_owner(&join->parts[part], r->parts[part].gpus, sum->key.owner);
 		HASH_ADD(hh, whole->by_key, key, sizeof(sum->key), sum);
 	}
-	births_release(&order);
+	creation_order_release(&order);
 	return HASH_COUNT(whole->by_key) < IDLE_SUMS_MOST ||
 	       join_refuse(join, "too many causes of idle time");
 }

@@ -41,15 +41,16 @@ struct birth {
 	void *what;
 };
 
-struct births {
+struct creation_order {
 	struct birth *all;
 	size_t n;
 };
 
 /* One more: the part's things are added in their order. */
-void births_add(struct births *b, const struct reading_moment *at, size_t part, void *what);
-void births_sort(struct births *b);
-void births_release(struct births *b);
+void creation_order_add(struct creation_order *b, const struct reading_moment *at, size_t part,
+			void *what);
+void creation_order_sort(struct creation_order *b);
+void creation_order_release(struct creation_order *b);
 
 /* A name of the part, in the whole; NULL: none. */
 static inline struct range_name *join_name(struct range_name *name)

@@ -85,7 +85,7 @@ struct thread {
 	struct stack *stack; /* the youngest; NULL: none */
 	uint32_t tid; /* 0: the stream did not say */
 	uint32_t index; /* among all threads of the model */
-	struct reading_moment born; /* when it came up */
+	struct reading_moment created; /* when it came up */
 	/* Its first record, and when its slot was another's, for it had ended: UINT64_MAX: the slot
 	 * was not needed again. */
 	uint64_t first_ns, exited_ns;

@@ -7,7 +7,8 @@
 
 /* ---- the order in which things came up -------------------------------------------------------- */
 
-void births_add(struct births *b, const struct reading_moment *at, size_t part, void *what)
+void creation_order_add(struct creation_order *b, const struct reading_moment *at, size_t part,
+			void *what)
 {
 	b->all = grow(b->all, b->n, sizeof(*b->all));
 	b->all[b->n] = (struct birth){*at, part, b->n, what};
@@ -23,16 +24,16 @@ static int by_moment(const void *a, const void *b)
 		       ?: (x->number < y->number ? -1 : x->number > y->number);
 }
 
-void births_sort(struct births *b)
+void creation_order_sort(struct creation_order *b)
 {
 	if (b->n)
 		qsort(b->all, b->n, sizeof(*b->all), by_moment);
 }
 
-void births_release(struct births *b)
+void creation_order_release(struct creation_order *b)
 {
 	free(b->all);
-	*b = (struct births){0};
+	*b = (struct creation_order){0};
 }
 
 /* ---- threads ---------------------------------------------------------------------------------- */
@@ -54,18 +55,19 @@ static void join_by_tid(struct model *whole, struct model *model)
 
 static bool join_threads(struct model *whole, struct model *const *parts, struct join *join)
 {
-	struct births order = {0};
+	struct creation_order order = {0};
 	size_t i, j;
 
 	for (i = 0; i < join->n; i++) {
 		struct model *model = parts[i];
 
 		for (j = 0; j < model->n_threads; j++)
-			births_add(&order, &model->threads[j]->born, i, model->threads[j]);
+			creation_order_add(&order, &model->threads[j]->created, i,
+					   model->threads[j]);
 		join_by_tid(whole, model);
 		whole->n_stacks += model->n_stacks;
 	}
-	births_sort(&order);
+	creation_order_sort(&order);
 	for (i = 0; i < order.n; i++) {
 		struct thread *thread = order.all[i].what;
 
@@ -74,7 +76,7 @@ static bool join_threads(struct model *whole, struct model *const *parts, struct
 		whole->threads[whole->n_threads++] = thread;
 	}
 	join->threads_joined = true;
-	births_release(&order);
+	creation_order_release(&order);
 	return whole->n_threads < THREADS_MOST || join_refuse(join, "too many threads");
 }
 
@@ -129,7 +131,7 @@ static void join_range_numbers(struct model *whole)
 
 static bool join_names(struct range_names *whole, struct model *const *parts, struct join *join)
 {
-	struct births order = {0};
+	struct creation_order order = {0};
 	struct kin *kin;
 	size_t i, j;
 
@@ -140,9 +142,10 @@ static bool join_names(struct range_names *whole, struct model *const *parts, st
 		names->unknown->into = whole->unknown;
 		for (j = 0; j < names->n; j++)
 			if (names->all[j] != names->unknown)
-				births_add(&order, &names->all[j]->born, i, names->all[j]);
+				creation_order_add(&order, &names->all[j]->created, i,
+						   names->all[j]);
 	}
-	births_sort(&order);
+	creation_order_sort(&order);
 	for (i = 0; i < order.n; i++) {
 		struct range_name *name = order.all[i].what;
 
@@ -157,7 +160,7 @@ static bool join_names(struct range_names *whole, struct model *const *parts, st
 	join_many(parts, join->n);
 	join_families(whole, kin, order.n);
 	free(kin);
-	births_release(&order);
+	creation_order_release(&order);
 	return whole->n < RANGE_NAMES_MOST || join_refuse(join, "too many names of ranges");
 }
 

@@ -19,7 +19,7 @@
 
 struct range_name {
 	uint32_t index; /* among all names */
-	struct reading_moment born; /* when it came up */
+	struct reading_moment created; /* when it came up */
 	struct range_name *family; /* NULL: there are no numbers in the name */
 	uint32_t members; /* of a family: names so far */
 	bool many; /* of a family: the recorder has given up to tell its names apart */

@@ -26,17 +26,17 @@
 
 static void print_warnings(const struct parts *p)
 {
-	struct births order = {0};
+	struct creation_order order = {0};
 	size_t i, j;
 
 	for (i = 0; i < p->n; i++)
 		for (j = 0; j < p->all[i].n_warnings; j++)
-			births_add(&order, &p->all[i].warnings[j].at, i,
-				   p->all[i].warnings[j].text);
-	births_sort(&order);
+			creation_order_add(&order, &p->all[i].warnings[j].at, i,
+					   p->all[i].warnings[j].text);
+	creation_order_sort(&order);
 	for (i = 0; i < order.n; i++)
 		warn("%s", (const char *)order.all[i].what);
-	births_release(&order);
+	creation_order_release(&order);
 }
 
 bool parts_join(struct parts *p)

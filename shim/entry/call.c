@@ -45,7 +45,7 @@ static inline void publish_depth(struct spy_slot_page *page, uint8_t depth)
 /*
  * The caller's stack arguments are copied without knowing how many there are, so the window may
  * reach past the end of the stack: only if it crosses a page, and only where the thread is not on
- * the stack it was born with. There the trampoline leaves the copying to spy_copy_window.
+ * the stack it was created with. There the trampoline leaves the copying to spy_copy_window.
  */
 static inline uint64_t window_of(const struct spy_thread *thread, const struct spy_slot *slot,
 				 const uint64_t *stack)

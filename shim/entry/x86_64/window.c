@@ -1,6 +1,6 @@
 /*
  * shim/entry/x86_64/window.c: the stack arguments of a call made near the end of a stack that the
- * thread was not born with (a coroutine's, a signal handler's). Their number is unknown. What lies
+ * thread was not created with (a coroutine's, a signal handler's). Their number is unknown. What lies
  * above the stack may be mapped now and unmapped by another thread a moment later. So the kernel
  * copies what is behind the page's end: it refuses where a load would kill. Runs on the
  * application's thread, called by the trampoline; errno stays.
