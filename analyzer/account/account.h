@@ -191,7 +191,7 @@ struct observer {
 
 struct ioctl_sum {
 	uint64_t request, count, ns;
-	struct reading_moment created; /* when it came up */
+	struct reading_position created; /* when it came up */
 };
 
 /* What a process has done with its contexts so far, in calls that took their time. */

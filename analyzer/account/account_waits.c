@@ -68,7 +68,7 @@ static void book_ioctl(struct accounting *a, uint64_t request, uint32_t count, u
 	} else if (i == a->n_ioctls) {
 		a->ioctls = grow(a->ioctls, a->n_ioctls, sizeof(*a->ioctls));
 		a->ioctls[a->n_ioctls++] =
-			(struct ioctl_sum){.request = request, .created = moment_now()};
+			(struct ioctl_sum){.request = request, .created = position_now()};
 	}
 	a->ioctls[i].count += count;
 	a->ioctls[i].ns += ns;

@@ -199,7 +199,7 @@ static uint64_t unobstructed(const struct thread_account *c, const struct call_c
 
 static bool mps_is_in_the_way(const struct accounting *a, const struct process *process)
 {
-	const struct reading_moment now = moment_now();
+	const struct reading_position now = position_now();
 	struct mps_server server;
 
 	return model_mps_in_the_way(a->model, process, &now, &server);

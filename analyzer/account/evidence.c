@@ -10,7 +10,7 @@
 #include "streams.h"
 #include "base/pool.h"
 #include "trace/groups.h"
-#include "trace/moment.h"
+#include "trace/position.h"
 
 /* So many records, of all processes together, are enough to know what calls cost. */
 #define RECORDS_MOST ((uint64_t)1 << 20)

@@ -86,7 +86,7 @@ struct blame_edge *edges_get(struct blame_edges *edges, const union blame_key *k
 	if (2 * edges->n >= edges->n_places)
 		grow_places(edges);
 	edges->all = grow(edges->all, edges->n, sizeof(*edges->all));
-	edges->all[edges->n] = (struct blame_edge){.key = *key, .created = moment_now()};
+	edges->all[edges->n] = (struct blame_edge){.key = *key, .created = position_now()};
 	edges->last = ++edges->n;
 	*place_of(edges, key, hash) = (struct edge_place){hash, (uint32_t)edges->n};
 	return &edges->all[edges->n - 1];

@@ -7,7 +7,7 @@
 #define CUDASPY_EDGES_H
 
 #include "base/util.h"
-#include "trace/moment.h"
+#include "trace/position.h"
 
 /* Threads are indices + 1, 0 unknown. Without padding: it is hashed and compared by its words, and whoever makes one for
  * each wait fills in whole words, which the processor can read again at once (blame_key_of). */
@@ -39,7 +39,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as blame_key_of fills
 
 struct blame_edge {
 	union blame_key key;
-	struct reading_moment created; /* when it came up */
+	struct reading_position created; /* when it came up */
 	uint64_t waits, last_wait;
 	double waited_ns; /* shares of calls: parts of nanoseconds add up */
 	double starting_ns; /* of that, as the program started: work_starting */

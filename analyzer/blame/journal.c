@@ -15,7 +15,7 @@ struct journal_entry *journal_add_heavy(struct journal *journal, enum journal_ki
 		journal->all = xrealloc(journal->all, journal->room, sizeof(*journal->all));
 	}
 	entry = &journal->all[journal->n++];
-	*entry = (struct journal_entry){.at = moment_now(),
+	*entry = (struct journal_entry){.at = position_now(),
 					.kind = (uint8_t)kind,
 					.weight = (uint16_t)min_u64(weight, UINT16_MAX)};
 	journal->weight += entry->weight;

@@ -1,12 +1,12 @@
 /*
  * analyzer/blame/journal.h: what readings of parts of a set write down for what is about several of them: threads in the
  * kernel module, the list of the worst calls, GPUs that are idle together. The journals of all parts, in the order of
- * their moments, are then what one reading of the whole set would have seen (parallel/replay.c).
+ * their positions, are then what one reading of the whole set would have seen (parallel/replay.c).
  */
 #ifndef CUDASPY_JOURNAL_H
 #define CUDASPY_JOURNAL_H
 
-#include "trace/moment.h"
+#include "trace/position.h"
 
 struct thread;
 struct thread_account;
@@ -26,7 +26,7 @@ enum journal_kind {
 };
 
 struct journal_entry {
-	struct reading_moment at;
+	struct reading_position at;
 	uint32_t fn;
 	uint32_t gpu; /* its index in the part */
 	uint8_t kind; /* enum journal_kind */

@@ -44,7 +44,7 @@ struct lock *locks_get(struct locks *l, const struct process *process, uint64_t 
 		lock = xcalloc(1, sizeof(*lock));
 		lock->key = key;
 		lock->process = process;
-		lock->created = moment_now();
+		lock->created = position_now();
 		lock->index = (uint32_t)l->count;
 		l->all = grow(l->all, l->count, sizeof(struct lock *));
 		l->all[l->count++] = lock;

@@ -61,7 +61,7 @@ struct lock {
 	struct lock_key key;
 	const struct process *process;
 	uint32_t index; /* among all locks, in the order of their first waits */
-	struct reading_moment created; /* when it came up */
+	struct reading_position created; /* when it came up */
 	/* enum spy_wait_kind of the first wait; the next ones, too: valid if waits > 0 */
 	uint8_t kind;
 	uint32_t first_fn, first_inner_fn; /* the call it was first waited for in */

@@ -171,7 +171,7 @@ uint64_t worst_call_add(struct accounting *a, const struct completed_call *call,
 	v = least_of(b);
 	serial = ++b->serial;
 	*v = (struct worst_call){.serial = serial,
-				 .at = moment_now(),
+				 .at = position_now(),
 				 .thread = call->thread,
 				 .fn = call->fn,
 				 .device = call->device,

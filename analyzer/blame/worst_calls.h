@@ -19,7 +19,7 @@ struct wait_chain_link;
 #define WORST_CALL_ROOTS 8
 struct worst_call {
 	uint64_t serial; /* 0: none */
-	struct reading_moment at; /* of its record */
+	struct reading_position at; /* of its record */
 	struct thread *thread;
 	uint32_t fn;
 	uint8_t device;

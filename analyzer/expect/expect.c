@@ -71,7 +71,7 @@ static struct call_class *add_class(struct expect *e, uint64_t key)
 
 	memcpy(&c->key, &key, sizeof(key));
 	c->index = (uint32_t)e->n_classes;
-	c->created = moment_now();
+	c->created = position_now();
 	e->classes = grow(e->classes, e->n_classes, sizeof(struct call_class *));
 	e->classes[e->n_classes++] = c;
 	return c;

@@ -22,7 +22,7 @@
 #include "phase.h"
 #include "base/histogram.h"
 #include "trace/merge.h"
-#include "trace/moment.h"
+#include "trace/position.h"
 
 struct profile;
 struct expect;
@@ -79,7 +79,7 @@ enum class_flag {
 struct call_class {
 	struct class_key key;
 	uint32_t index; /* among all classes */
-	struct reading_moment created; /* when it came up */
+	struct reading_position created; /* when it came up */
 	uint8_t source; /* enum expect_source */
 	/* source PRIOR: few calls took longer, and EXPECT_PRIOR_MOST times the prior is taken */
 	bool bounded;

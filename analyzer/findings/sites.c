@@ -34,7 +34,7 @@ static struct site *find_site(struct findings *f, const struct site_key *key)
 	if (!site) {
 		site = xcalloc(1, sizeof(*site));
 		site->key = *key;
-		site->created = moment_now();
+		site->created = position_now();
 		HASH_ADD(hh, f->sites, key, sizeof(site->key), site);
 	}
 	f->last = site;

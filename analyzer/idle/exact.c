@@ -5,7 +5,7 @@
  * been seen.
  */
 #include "idle.h"
-#include "trace/moment.h"
+#include "trace/position.h"
 
 /* What begins no later than so long after its submission was on the way to the GPU; what begins later waited there for
  * something. A choice: some times what the way takes. */
@@ -344,23 +344,23 @@ static void conclude(struct idle *idle)
 void exact_begin(struct idle *idle)
 {
 	const struct model *model = idle->accounts->model;
-	struct reading_moment moment;
+	struct reading_position position;
 
 	gpu_ops_init(&idle->ops, model->set, model->streams, model->n_streams);
 	idle->due_ns = UINT64_MAX;
-	(void)gpu_ops_next(&idle->ops, &idle->due_ns, &moment);
+	(void)gpu_ops_next(&idle->ops, &idle->due_ns, &position);
 }
 
 void exact_go_on(struct idle *idle, uint64_t ns)
 {
 	const struct record *record = reading_place.record;
 	const struct gpu_event *next;
-	struct reading_moment moment;
+	struct reading_position position;
 
-	while ((next = gpu_ops_next(&idle->ops, &idle->due_ns, &moment)) &&
+	while ((next = gpu_ops_next(&idle->ops, &idle->due_ns, &position)) &&
 	       (idle->due_ns <= ns || ns == UINT64_MAX)) {
 		reading_place.record = NULL;
-		reading_place.moment = moment;
+		reading_place.position = position;
 		see_event(idle, next);
 		gpu_ops_take(&idle->ops);
 	}

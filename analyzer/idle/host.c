@@ -39,7 +39,7 @@ static struct idle_sum *find_sum(struct idle_sums *sums, const struct process *p
 		sum = xcalloc(1, sizeof(*sum));
 		sum->key = key;
 		sum->process = process;
-		sum->created = moment_now();
+		sum->created = position_now();
 		HASH_ADD(hh, sums->by_key, key, sizeof(sum->key), sum);
 	}
 	return sum;

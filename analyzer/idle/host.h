@@ -47,7 +47,7 @@ struct idle_sum {
 			line; /* the last two: the line of Python that is the place (python_line) */
 	} key;
 	const struct process *process;
-	struct reading_moment created; /* when it came up */
+	struct reading_position created; /* when it came up */
 	struct idle_part longest;
 	uint64_t ns, count, longest_ns;
 	uint64_t priced_ns; /* of a GPU's: what findings have of it (findings/idle_price.h) */

@@ -77,7 +77,7 @@ static uint32_t find_gpu(struct idle *idle, const struct process *process, uint8
 		return name->gpu;
 	idle->gpus = grow(idle->gpus, idle->n_gpus, sizeof(*idle->gpus));
 	idle->gpus[idle->n_gpus++] = (struct idle_gpu){
-		.created = moment_now(), .device = device, .uuid = uuid, .left_out = true};
+		.created = position_now(), .device = device, .uuid = uuid, .left_out = true};
 	if (name)
 		name->gpu = (uint32_t)idle->n_gpus;
 	return (uint32_t)idle->n_gpus;

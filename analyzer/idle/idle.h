@@ -46,7 +46,7 @@ struct ran_function {
 
 /* A GPU, as far as processes that were recorded use it. */
 struct idle_gpu {
-	struct reading_moment created; /* when it came up */
+	struct reading_position created; /* when it came up */
 	const struct process **processes; /* that used it */
 	size_t n_processes;
 	const char *uuid; /* as the first one had told it by then; NULL: not; not owned */
@@ -232,7 +232,7 @@ void idle_add_interval(struct idle *idle, struct idle_gpu *gpu, const struct pro
 void idle_end(struct idle *idle, struct idle_gpu *gpu, const struct idle_news *news);
 void idle_take_back(struct idle *idle, struct idle_gpu *gpu, const struct idle_news *news);
 
-/* News of a GPU, in the order of moments. */
+/* News of a GPU, in the order of positions. */
 static inline void idle_apply(struct idle *idle, struct idle_gpu *gpu, const struct idle_news *news)
 {
 	if (news->submits) {

@@ -1,6 +1,6 @@
 /*
  * analyzer/idle/intervals.c: what processes tell of a GPU becomes intervals in which none of them had anything for it to
- * do, and the charges for them. Called for news, in the order of their moments: by idle.c as records are read, or by the
+ * do, and the charges for them. Called for news, in the order of their positions: by idle.c as records are read, or by the
  * replay of what parts of a set have written down (analyzer/parallel/).
  */
 #include <stdlib.h>

@@ -92,7 +92,7 @@ void idle_replay(struct idle_replay *r, size_t part, const struct journal *journ
 		 const struct journal_entry *entry)
 {
 	if (entry->kind == JOURNAL_GPU || entry->kind == JOURNAL_GPU_NEWS)
-		reading_place.moment = entry->at;
+		reading_place.position = entry->at;
 	if (entry->kind == JOURNAL_GPU)
 		meet_gpu(r, part, entry);
 	else if (entry->kind == JOURNAL_GPU_NEWS)

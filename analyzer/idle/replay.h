@@ -1,6 +1,6 @@
 /*
  * analyzer/idle/replay.h: what GPUs did that several parts of a set use, and how those of different parts compare: from what
- * the parts wrote down (blame/journal.h), in the order of moments, while they are read. By one thread at a time.
+ * the parts wrote down (blame/journal.h), in the order of positions, while they are read. By one thread at a time.
  */
 #ifndef CUDASPY_IDLE_REPLAY_H
 #define CUDASPY_IDLE_REPLAY_H

@@ -7,7 +7,7 @@
 #include "gpu_ops.h"
 #include "trace/decode.h"
 #include "trace/groups.h"
-#include "trace/moment.h"
+#include "trace/position.h"
 
 /* No more than so many wait for their turn: 64 MB a process. */
 #define AHEAD_MOST ((size_t)1 << 20)
@@ -334,7 +334,7 @@ static void add_stream(struct gpu_ops *ops, struct gpu_ops_queue *q, struct stre
 
 	q->streams = grow(q->streams, q->n_streams, sizeof(*q->streams));
 	s = &q->streams[q->n_streams++];
-	reading_place.moment = (struct reading_moment){1, stream->index + 1};
+	reading_place.position = (struct reading_position){1, stream->index + 1};
 	*s = (struct gpu_ops_stream){.stream = stream, .times = &ops->times[stream->trace->index]};
 	read_ahead(s);
 	find_submit(s);
@@ -425,14 +425,14 @@ void gpu_ops_release(struct gpu_ops *ops)
 }
 
 const struct gpu_event *gpu_ops_next(const struct gpu_ops *ops, uint64_t *due_ns,
-				     struct reading_moment *moment)
+				     struct reading_position *position)
 {
 	const struct gpu_ops_queue *q = ops->queues;
 
 	if (!ops->n_queues || !q->streams[0].n)
 		return NULL;
 	*due_ns = q->due_ns;
-	*moment = (struct reading_moment){q->due_ns - 1, MOMENT_BEHIND + q->number};
+	*position = (struct reading_position){q->due_ns - 1, POSITION_BEHIND + q->number};
 	return &q->streams[0].heap[0];
 }
 

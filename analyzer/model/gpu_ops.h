@@ -10,7 +10,7 @@
 #ifndef CUDASPY_GPU_OPS_H
 #define CUDASPY_GPU_OPS_H
 
-#include "trace/moment.h"
+#include "trace/position.h"
 #include "trace/trace.h"
 
 enum gpu_event_kind {
@@ -78,9 +78,9 @@ void gpu_ops_init(struct gpu_ops *ops, const struct trace_set *set, struct strea
 void gpu_ops_release(struct gpu_ops *ops);
 
 /* The next one, which stays valid until gpu_ops_take; NULL: no more. due_ns: when the host's records have come so far, those
- * of who may have kept it waiting have been seen. moment: when that is, and in which order of several. */
+ * of who may have kept it waiting have been seen. position: when that is, and in which order of several. */
 const struct gpu_event *gpu_ops_next(const struct gpu_ops *ops, uint64_t *due_ns,
-				     struct reading_moment *moment);
+				     struct reading_position *position);
 void gpu_ops_take(struct gpu_ops *ops);
 
 #endif

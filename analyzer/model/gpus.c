@@ -4,7 +4,7 @@
  */
 #include <string.h>
 #include "apply.h"
-#include "trace/moment.h"
+#include "trace/position.h"
 
 void model_apply_gpu(struct process *process, const struct record *record)
 {
@@ -73,15 +73,15 @@ const struct gpu *model_gpu(const struct process *process, uint16_t device)
 
 /* What a process had found of a daemon when it had initialised CUDA. */
 static const struct trace_mps *mps_found(const struct process *process,
-					 const struct reading_moment *now)
+					 const struct reading_position *now)
 {
 	const struct trace_mps *mps = process->trace->use.mps;
-	struct reading_moment at;
+	struct reading_position at;
 
 	if (!mps || !now)
 		return mps;
-	at = (struct reading_moment){mps->ns, mps->stream + 1};
-	return moment_compare(&at, now) <= 0 ? mps : NULL;
+	at = (struct reading_position){mps->ns, mps->stream + 1};
+	return position_compare(&at, now) <= 0 ? mps : NULL;
 }
 
 /* Found another process the same daemon, and has it had its server since? */
@@ -96,7 +96,7 @@ static bool joined(const struct process *process, const struct trace_mps *other,
 }
 
 bool model_mps_in_the_way(const struct model *model, const struct process *process,
-			  const struct reading_moment *now, struct mps_server *server)
+			  const struct reading_position *now, struct mps_server *server)
 {
 	const struct mps *before = &process->mps_before;
 	bool meanwhile = false;

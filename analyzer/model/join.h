@@ -36,7 +36,7 @@ static inline bool join_refuse(struct join *join, const char *why)
 
 /* Things that came up in parts, to be put in order. */
 struct birth {
-	struct reading_moment at;
+	struct reading_position at;
 	size_t part, number; /* the part's, and the thing's in it */
 	void *what;
 };
@@ -47,7 +47,7 @@ struct creation_order {
 };
 
 /* One more: the part's things are added in their order. */
-void creation_order_add(struct creation_order *b, const struct reading_moment *at, size_t part,
+void creation_order_add(struct creation_order *b, const struct reading_position *at, size_t part,
 			void *what);
 void creation_order_sort(struct creation_order *b);
 void creation_order_release(struct creation_order *b);

@@ -7,7 +7,7 @@
 
 #include "trace/decode.h"
 #include "trace/merge.h"
-#include "trace/moment.h"
+#include "trace/position.h"
 #include "places.h"
 #include "range_names.h"
 #include "base/hash.h"
@@ -85,7 +85,7 @@ struct thread {
 	struct stack *stack; /* the youngest; NULL: none */
 	uint32_t tid; /* 0: the stream did not say */
 	uint32_t index; /* among all threads of the model */
-	struct reading_moment created; /* when it came up */
+	struct reading_position created; /* when it came up */
 	/* Its first record, and when its slot was another's, for it had ended: UINT64_MAX: the slot
 	 * was not needed again. */
 	uint64_t first_ns, exited_ns;
@@ -356,7 +356,7 @@ const char *model_kernel(const struct process *process, uint32_t kernel);
  * found the first reading has seen; now: of that only what was before; NULL: all of it.
  */
 bool model_mps_in_the_way(const struct model *model, const struct process *process,
-			  const struct reading_moment *now, struct mps_server *server);
+			  const struct reading_position *now, struct mps_server *server);
 
 /* The process's GPU of that ordinal, or NULL. */
 const struct gpu *model_gpu(const struct process *process, uint16_t device);

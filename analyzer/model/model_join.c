@@ -7,7 +7,7 @@
 
 /* ---- the order in which things came up -------------------------------------------------------- */
 
-void creation_order_add(struct creation_order *b, const struct reading_moment *at, size_t part,
+void creation_order_add(struct creation_order *b, const struct reading_position *at, size_t part,
 			void *what)
 {
 	b->all = grow(b->all, b->n, sizeof(*b->all));
@@ -15,19 +15,19 @@ void creation_order_add(struct creation_order *b, const struct reading_moment *a
 	b->n++;
 }
 
-/* Those of one moment are of one part, and were added in their order. */
-static int by_moment(const void *a, const void *b)
+/* Those of one position are of one part, and were added in their order. */
+static int by_position(const void *a, const void *b)
 {
 	const struct birth *x = a, *y = b;
 
-	return moment_compare(&x->at, &y->at)
+	return position_compare(&x->at, &y->at)
 		       ?: (x->number < y->number ? -1 : x->number > y->number);
 }
 
 void creation_order_sort(struct creation_order *b)
 {
 	if (b->n)
-		qsort(b->all, b->n, sizeof(*b->all), by_moment);
+		qsort(b->all, b->n, sizeof(*b->all), by_position);
 }
 
 void creation_order_release(struct creation_order *b)

@@ -35,7 +35,7 @@ static struct range_name *add(struct range_names *names, const char *key, size_t
 	name->name = name->key + strlen(name->key) + 1;
 	name->library = is_librarys(name->domain);
 	name->index = (uint32_t)names->n;
-	name->created = moment_now();
+	name->created = position_now();
 	names->all = grow(names->all, names->n, sizeof(struct range_name *));
 	names->all[names->n++] = name;
 	HASH_ADD_KEYPTR(hh, names->by_key, name->key, bytes, name);

@@ -12,14 +12,14 @@
 #include <stdbool.h>
 #include "base/util.h"
 #include "base/hash.h"
-#include "trace/moment.h"
+#include "trace/position.h"
 
 #define RANGE_FAMILY_MOST 8 /* names of a family that are shown one by one */
 #define RANGE_NAMES_MOST (1u << 16) /* are told apart */
 
 struct range_name {
 	uint32_t index; /* among all names */
-	struct reading_moment created; /* when it came up */
+	struct reading_position created; /* when it came up */
 	struct range_name *family; /* NULL: there are no numbers in the name */
 	uint32_t members; /* of a family: names so far */
 	bool many; /* of a family: the recorder has given up to tell its names apart */

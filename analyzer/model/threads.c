@@ -17,7 +17,7 @@ static struct thread *new_thread(struct model *model, struct process *process)
 	struct thread *thread = xcalloc(1, sizeof(*thread));
 
 	thread->process = process;
-	thread->created = moment_now();
+	thread->created = position_now();
 	thread->index = (uint32_t)model->n_threads;
 	thread->first_ns = thread->exited_ns = UINT64_MAX;
 	*(process->threads ? &process->last_thread->next : &process->threads) = thread;

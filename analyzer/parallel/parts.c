@@ -126,8 +126,8 @@ static void share_out(struct parts *p, const struct trace_set *set, struct group
 
 /* ---- what is said of all processes of a host -------------------------------------------------- */
 
-/* When the first call of the stream that is no other call's began, and its moment; false: there is none. */
-static bool first_call(struct stream *stream, struct reading_moment *at, uint64_t *begin_ns)
+/* When the first call of the stream that is no other call's began, and its position; false: there is none. */
+static bool first_call(struct stream *stream, struct reading_position *at, uint64_t *begin_ns)
 {
 	struct reader *r = &stream->reader;
 	const struct timeline *timeline = &stream->trace->timeline;
@@ -142,7 +142,7 @@ static bool first_call(struct stream *stream, struct reading_moment *at, uint64_
 		if (!record_is_outer_call(&record))
 			continue;
 		duration_ns = record_span_ns(&record, record_cycles(&record));
-		*at = (struct reading_moment){ns, stream->index + 1};
+		*at = (struct reading_position){ns, stream->index + 1};
 		*begin_ns = ns - min_u64(duration_ns, ns);
 		found = true;
 	}
@@ -153,18 +153,18 @@ static bool first_call(struct stream *stream, struct reading_moment *at, uint64_
 /* When the first call of each host's processes began: its cpu_pressure counts time from there on. */
 static void find_begins(struct parts *p, const struct trace_set *set)
 {
-	struct reading_moment *first = xcalloc(set->n_hosts + 1, sizeof(*first)), at;
+	struct reading_position *first = xcalloc(set->n_hosts + 1, sizeof(*first)), at;
 	uint64_t begin_ns;
 	size_t i;
 
 	p->begun_ns = xcalloc(set->n_hosts + 1, sizeof(*p->begun_ns));
 	for (i = 0; i < set->n_hosts; i++)
-		first[i] = (struct reading_moment){UINT64_MAX, 0};
+		first[i] = (struct reading_position){UINT64_MAX, 0};
 	for (i = 0; i < set->n_streams; i++) {
 		size_t host = set->streams[i]->trace->host->index;
 
 		if (!first_call(set->streams[i], &at, &begin_ns) ||
-		    moment_compare(&at, &first[host]) >= 0)
+		    position_compare(&at, &first[host]) >= 0)
 			continue;
 		first[host] = at;
 		p->begun_ns[host] = begin_ns;
@@ -218,7 +218,7 @@ static void take_warning(void *data, char *text)
 	struct part *part = data;
 
 	part->warnings = grow(part->warnings, part->n_warnings, sizeof(*part->warnings));
-	part->warnings[part->n_warnings++] = (struct part_warning){moment_now(), text};
+	part->warnings[part->n_warnings++] = (struct part_warning){position_now(), text};
 }
 
 void part_begin(struct part *part)

@@ -7,7 +7,7 @@
  * What is about several parts (threads of other processes in the kernel module, the list of the worst calls, GPUs that they
  * share or that are idle together, ranks) it writes down in journals. Those of all parts are replayed in the order of time
  * (replay.c), while the parts are read. Then the parts become one: threads, locks, places and all that has a number
- * or an order get those that one reading would have given them, by the moment at which they came up (model/join.h).
+ * or an order get those that one reading would have given them, by the position at which they came up (model/join.h).
  *
  * Where a part meets what it cannot know by itself, or a bound that is for the whole set, the parts are given up, and the
  * set is read as a whole.
@@ -22,7 +22,7 @@
 #include "trace/groups.h"
 
 struct part_warning {
-	struct reading_moment at;
+	struct reading_position at;
 	char *text;
 };
 
@@ -69,7 +69,7 @@ struct part {
 	bool begun;
 	/* The rest belongs to the workers' lock: */
 	enum part_state state;
-	struct reading_moment at; /* all before that has been read, and written down */
+	struct reading_position at; /* all before that has been read, and written down */
 	uint64_t records;
 	uint64_t turn; /* records that it reads in a turn */
 	struct part_journal journals[PART_LINES];
@@ -84,7 +84,7 @@ struct parts {
 	size_t n;
 	uint64_t *begun_ns; /* by host: its cpu_pressure's begin_ns */
 	struct join join;
-	/* replay.c: of each line the journals that have something to be replayed, a binary heap by the moments of what is
+	/* replay.c: of each line the journals that have something to be replayed, a binary heap by the positions of what is
 	 * next; owned */
 	struct part_heap {
 		struct part_journal **all;
@@ -110,8 +110,8 @@ bool part_go_on(struct part *part, uint64_t records); /* false: it has ended */
 /* What was put back becomes the replay's. */
 void parts_replay_take(struct parts *p, enum part_line line);
 
-/* All of that up to a moment; NULL: all. Returns what the entries weigh. A thread for each line may do so. */
-size_t parts_replay(struct parts *p, enum part_line line, const struct reading_moment *until);
+/* All of that up to a position; NULL: all. Returns what the entries weigh. A thread for each line may do so. */
+size_t parts_replay(struct parts *p, enum part_line line, const struct reading_position *until);
 
 /* The parts become the whole, whose own parts are initialised and empty. False: they are worth nothing, and the whole is
  * not what it should be either. Prints the warnings of the readings. */

@@ -1,5 +1,5 @@
 /*
- * analyzer/parallel/replay.c: the journals of all parts, in the order of their moments. Called by workers.c while the
+ * analyzer/parallel/replay.c: the journals of all parts, in the order of their positions. Called by workers.c while the
  * parts are read, for each line by one thread at a time, which alone has what belongs to the replay of that line; and for
  * the rest in the end.
  */
@@ -59,11 +59,11 @@ static void take(struct part_journal *j)
 	j->emptied = chunk;
 }
 
-/* ---- in the order of moments ------------------------------------------------------------------ */
+/* ---- in the order of positions ------------------------------------------------------------------ */
 
 static bool is_before(const struct part_journal *a, const struct part_journal *b)
 {
-	return moment_compare(&next_of(a)->at, &next_of(b)->at) < 0;
+	return position_compare(&next_of(a)->at, &next_of(b)->at) < 0;
 }
 
 /* The journal belongs there, or further down. */
@@ -132,36 +132,36 @@ static void settle_first(struct part_heap *heap)
 }
 
 /* Until when the first one stays the first. */
-static struct reading_moment limit_of(const struct part_heap *heap,
-				      const struct reading_moment *until)
+static struct reading_position limit_of(const struct part_heap *heap,
+					const struct reading_position *until)
 {
-	struct reading_moment limit =
-		until ? *until : (struct reading_moment){UINT64_MAX, UINT32_MAX};
+	struct reading_position limit =
+		until ? *until : (struct reading_position){UINT64_MAX, UINT32_MAX};
 	size_t i;
 
 	for (i = 1; i < 3 && i < heap->n; i++)
-		if (moment_compare(&next_of(heap->all[i])->at, &limit) < 0)
+		if (position_compare(&next_of(heap->all[i])->at, &limit) < 0)
 			limit = next_of(heap->all[i])->at;
 	return limit;
 }
 
-size_t parts_replay(struct parts *p, enum part_line line, const struct reading_moment *until)
+size_t parts_replay(struct parts *p, enum part_line line, const struct reading_position *until)
 {
 	struct part_heap *heap = &p->heaps[line];
-	struct reading_moment limit;
+	struct reading_position limit;
 	struct part_journal *j;
 	size_t weight = 0;
 
 	while (heap->n) {
 		j = heap->all[0];
 		limit = limit_of(heap, until);
-		if (moment_compare(&next_of(j)->at, &limit) > 0)
+		if (position_compare(&next_of(j)->at, &limit) > 0)
 			break;
 		do {
 			weight += next_of(j)->weight;
 			replay(p, line, j->part->index, &j->replayed->journal, next_of(j));
 			take(j);
-		} while (j->replayed && moment_compare(&next_of(j)->at, &limit) <= 0);
+		} while (j->replayed && position_compare(&next_of(j)->at, &limit) <= 0);
 		settle_first(heap);
 	}
 	reading_place = (struct reading_place){0};

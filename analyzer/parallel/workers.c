@@ -39,7 +39,7 @@ struct workers {
 	size_t n_waiting; /* threads */
 	struct line {
 		size_t pending; /* what entries weigh */
-		struct reading_moment until; /* they have been replayed until then */
+		struct reading_position until; /* they have been replayed until then */
 		bool replaying;
 	} lines[PART_LINES];
 	size_t pending; /* of all lines */
@@ -102,7 +102,7 @@ static bool is_over(const struct workers *w)
 /* Of those that are not read just now, the one that is furthest behind; NULL: none is left, or may go on. */
 static struct part *choose(const struct workers *w)
 {
-	const struct reading_moment *least = NULL;
+	const struct reading_position *least = NULL;
 	struct part *best = NULL;
 	size_t i;
 
@@ -111,13 +111,13 @@ static struct part *choose(const struct workers *w)
 
 		if (part->state == PART_ENDED)
 			continue;
-		if (!least || moment_compare(&part->at, least) < 0)
+		if (!least || position_compare(&part->at, least) < 0)
 			least = &part->at;
 		if (part->state == PART_READY &&
-		    (!best || moment_compare(&part->at, &best->at) < 0))
+		    (!best || position_compare(&part->at, &best->at) < 0))
 			best = part;
 	}
-	if (best && w->pending > AHEAD_MOST && moment_compare(&best->at, least) > 0)
+	if (best && w->pending > AHEAD_MOST && position_compare(&best->at, least) > 0)
 		return NULL;
 	return best;
 }
@@ -164,8 +164,8 @@ static void put_back(struct workers *w, struct part *part, bool ended)
 	if (part->place.refused)
 		join_refuse(&w->parts->join, part->place.refused);
 	if (part->reading.record.stream)
-		part->at = (struct reading_moment){part->reading.record.ns,
-						   part->reading.record.stream->index + 1};
+		part->at = (struct reading_position){part->reading.record.ns,
+						     part->reading.record.stream->index + 1};
 	for (i = 0; i < PART_LINES; i++) {
 		weight = put_back_journal(&part->journals[i]);
 		w->lines[i].pending += weight;
@@ -177,13 +177,13 @@ static void put_back(struct workers *w, struct part *part, bool ended)
 }
 
 /* Until when all parts have been read. */
-static struct reading_moment all_read(const struct parts *p)
+static struct reading_position all_read(const struct parts *p)
 {
-	struct reading_moment until = {UINT64_MAX, UINT32_MAX};
+	struct reading_position until = {UINT64_MAX, UINT32_MAX};
 	size_t i;
 
 	for (i = 0; i < p->n; i++)
-		if (p->all[i].state != PART_ENDED && moment_compare(&p->all[i].at, &until) < 0)
+		if (p->all[i].state != PART_ENDED && position_compare(&p->all[i].at, &until) < 0)
 			until = p->all[i].at;
 	return until;
 }
@@ -221,14 +221,14 @@ static void replay_line(struct workers *w, struct worker *worker, enum part_line
 /* The line with most to be replayed, if that is worth it and another thread is not at it. False: there is none. */
 static bool replay_some(struct workers *w, struct worker *worker)
 {
-	struct reading_moment until = all_read(w->parts);
+	struct reading_position until = all_read(w->parts);
 	size_t i, most = PART_LINES;
 
 	for (i = 0; i < PART_LINES; i++) {
 		const struct line *line = &w->lines[i];
 
 		if (!line->replaying && line->pending >= REPLAY_FROM &&
-		    moment_compare(&until, &line->until) > 0 &&
+		    position_compare(&until, &line->until) > 0 &&
 		    (most == PART_LINES || line->pending > w->lines[most].pending))
 			most = i;
 	}

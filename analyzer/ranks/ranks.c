@@ -454,7 +454,7 @@ void ranks_join(struct ranks *ranks, struct ranks *const *parts, const struct jo
 
 void ranks_replay(struct ranks *ranks, const struct journal_entry *entry)
 {
-	reading_place.moment = entry->at;
+	reading_place.position = entry->at;
 	ranks_apply(ranks, entry->rank.news);
 	free(entry->rank.news);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "reading.h"
 #include "stack_gc.h"
-#include "trace/moment.h"
+#include "trace/position.h"
 
 /*
  * Calls inside others are many, and of most of them nothing matters but how many and how long they
@@ -403,7 +403,7 @@ void reading_end(struct reading *r)
 	size_t i;
 
 	reading_place.record = NULL;
-	reading_place.moment = (struct reading_moment){UINT64_MAX, 0};
+	reading_place.position = (struct reading_position){UINT64_MAX, 0};
 	if (a->accounted)
 		exact_go_on(&a->idle, UINT64_MAX);
 	for (i = 0; i < a->set->n_streams; i++)

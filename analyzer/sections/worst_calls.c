@@ -198,7 +198,7 @@ static int by_lost(const void *a, const void *b)
 
 	if (x->lost_ns != y->lost_ns)
 		return x->lost_ns < y->lost_ns ? 1 : -1;
-	return moment_compare(&x->at, &y->at);
+	return position_compare(&x->at, &y->at);
 }
 
 /* The same thread in the same function, for the same reason. */

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include "merge.h"
-#include "moment.h"
+#include "position.h"
 
 /* The node above a stream's leaf; 0: it is the only one. */
 static size_t above(const struct merge *m, uint64_t key)
@@ -126,7 +126,7 @@ void merge_init_streams(struct merge *m, struct stream *const *streams, size_t n
 	*m = (struct merge){.streams = xcalloc_apart(n + 1, sizeof(struct stream *))};
 	for (i = 0; i < n; i++) {
 		/* What is wrong with its begin is said before all records. */
-		reading_place.moment = (struct reading_moment){0, streams[i]->index + 1};
+		reading_place.position = (struct reading_position){0, streams[i]->index + 1};
 		if (reader_next(&streams[i]->reader) &&
 		    (gpus || streams[i]->reader.kind != SPY_STREAM_GPU))
 			m->streams[m->n_streams++] = streams[i];

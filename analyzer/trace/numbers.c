@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cudaspy/function_numbers.h"
-#include "moment.h"
+#include "position.h"
 #include "open.h"
 
 void trace_map_functions(struct trace_set *set, struct trace *trace)

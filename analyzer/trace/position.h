@@ -1,27 +1,27 @@
 /*
- * analyzer/trace/moment.h: where a reading is, in the order of all records: for what several readings of parts of a set
+ * analyzer/trace/position.h: where a reading is, in the order of all records: for what several readings of parts of a set
  * have found, and has to be put in the order in which one reading of all of it would have found it (analyzer/parallel/).
  * A thread makes one reading at a time.
  */
-#ifndef CUDASPY_MOMENT_H
-#define CUDASPY_MOMENT_H
+#ifndef CUDASPY_POSITION_H
+#define CUDASPY_POSITION_H
 
 #include "base/util.h"
 
 struct record;
 
 /* While a record was looked at. In the order of records: by time, then by stream. */
-struct reading_moment {
+struct reading_position {
 	uint64_t ns;
 	uint32_t stream; /* its index + 1; 0: before all records of that time */
 };
 
-/* What is done when all records of a time have been looked at, and before the next one is: MOMENT_BEHIND and a number. */
-#define MOMENT_BEHIND 0x80000000u
+/* What is done when all records of a time have been looked at, and before the next one is: POSITION_BEHIND and a number. */
+#define POSITION_BEHIND 0x80000000u
 
 struct reading_place {
 	const struct record *record; /* the one in hand; NULL: none */
-	struct reading_moment moment; /* where there is no record in hand */
+	struct reading_position position; /* where there is no record in hand */
 	/* Other readings go on at the same time: what they share may not be changed. */
 	bool apart;
 	const char
@@ -30,9 +30,10 @@ struct reading_place {
 
 extern _Thread_local struct reading_place reading_place;
 
-struct reading_moment moment_now(void);
+struct reading_position position_now(void);
 
-static inline int moment_compare(const struct reading_moment *a, const struct reading_moment *b)
+static inline int position_compare(const struct reading_position *a,
+				   const struct reading_position *b)
 {
 	if (a->ns != b->ns)
 		return a->ns < b->ns ? -1 : 1;
