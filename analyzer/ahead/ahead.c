@@ -199,7 +199,7 @@ void ahead_end(struct ahead *a)
 		struct ahead_thread *t = &a->threads[i];
 
 		pthread_join(t->thread, NULL);
-		if (jobs_tells_phases())
+		if (jobs_logs_phases())
 			jobs_tell("reading ahead   CPU %8.3f s, waited %llu times of %llu; "
 				  "waited for %llu times",
 				  t->cpu_s, (unsigned long long)t->queue.writer_waited,

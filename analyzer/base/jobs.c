@@ -76,7 +76,7 @@ struct usage {
 	long faults, waits, preempted;
 };
 
-bool jobs_tells_phases(void)
+bool jobs_logs_phases(void)
 {
 	const char *trace = getenv("CUDASPY_JOBS_TRACE");
 
@@ -106,7 +106,7 @@ void jobs_phase(const char *name)
 	static struct usage begin;
 	struct usage now;
 
-	if (!jobs_tells_phases())
+	if (!jobs_logs_phases())
 		return;
 	now = usage_now();
 	if (current)

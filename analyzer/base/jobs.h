@@ -27,6 +27,6 @@ void jobs_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* With CUDASPY_JOBS_TRACE=phases: the phase before has ended, and the one of that name begins. A line says what the one
  * before took: time, CPU time of all threads, page faults, switches. NULL: none begins. By the main thread. */
 void jobs_phase(const char *name);
-bool jobs_tells_phases(void);
+bool jobs_logs_phases(void);
 
 #endif

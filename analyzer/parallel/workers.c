@@ -43,7 +43,7 @@ struct workers {
 		bool replaying;
 	} lines[PART_LINES];
 	size_t pending; /* of all lines */
-	bool tells; /* what time went into */
+	bool logs; /* what time went into */
 	size_t replayed, most_pending;
 	uint64_t records;
 };
@@ -61,7 +61,7 @@ static void did(struct worker *worker, enum activity activity)
 {
 	uint64_t ns, cpu_ns;
 
-	if (!worker->workers->tells)
+	if (!worker->workers->logs)
 		return;
 	ns = clock_ns(CLOCK_MONOTONIC);
 	cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -77,7 +77,7 @@ static void tell_activities(const struct workers *w, const struct worker *all, u
 {
 	unsigned int i, k;
 
-	for (k = 0; w->tells && k < ACTIVITIES; k++) {
+	for (k = 0; w->logs && k < ACTIVITIES; k++) {
 		uint64_t sum_ns = 0, cpu_ns = 0, most_ns = 0;
 
 		for (i = 0; i < n; i++) {
@@ -89,7 +89,7 @@ static void tell_activities(const struct workers *w, const struct worker *all, u
 			  activity_names[k], (double)sum_ns / 1e9, (double)cpu_ns / 1e9, n,
 			  (double)most_ns / 1e9);
 	}
-	if (w->tells)
+	if (w->logs)
 		jobs_tell("  %zu entries replayed, %zu at most waited for it", w->replayed,
 			  w->most_pending);
 }
@@ -325,7 +325,7 @@ static void replay_rest(struct parts *p, unsigned int jobs)
 void parts_read(struct parts *p, unsigned int jobs,
 		void (*tell)(const struct analysis *whole, uint64_t records))
 {
-	struct workers w = {.parts = p, .tells = jobs_tells_phases()};
+	struct workers w = {.parts = p, .logs = jobs_logs_phases()};
 	pthread_t *threads = xcalloc(jobs, sizeof(*threads));
 	struct worker *all = xcalloc(jobs, sizeof(*all));
 	unsigned int i, n = 0;
