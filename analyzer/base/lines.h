@@ -11,7 +11,7 @@
 /* Bytes of the UTF-8 character at `text`, and its code; 0: it is none. */
 size_t utf8_character(const char *text, uint32_t *code);
 
-/* Bytes of the character at `text` if a terminal only shows it; 0: it would obey it, or not know
+/* Bytes of the character at `text` if a terminal only shows it; 0: it would handle_key it, or not know
  * it. */
 size_t harmless_character(const char *text);
 

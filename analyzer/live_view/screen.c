@@ -61,7 +61,7 @@ static enum screen_key move_to(struct screen *s, size_t chosen)
 	return SCREEN_CHANGED;
 }
 
-static enum screen_key obey(struct screen *s, int key)
+static enum screen_key handle_key(struct screen *s, int key)
 {
 	size_t at = s->detail ? s->top : s->chosen, page = (size_t)(LINES > 8 ? LINES - 8 : 1);
 
@@ -113,7 +113,7 @@ static enum screen_key obey(struct screen *s, int key)
 enum screen_key screen_wait(struct screen *screen, uint64_t ns)
 {
 	timeout((int)min_u64(ns / 1000000, 60000));
-	return obey(screen, getch());
+	return handle_key(screen, getch());
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */

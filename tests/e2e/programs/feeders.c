@@ -134,7 +134,7 @@ static void connect_to(struct feeder *f)
 	close(fd);
 }
 
-static void obey(struct feeder *f)
+static void handle_key(struct feeder *f)
 {
 	uint64_t one = 1;
 
@@ -208,7 +208,7 @@ static void *mate_main(void *data)
 			;
 		if (f->order == END)
 			return NULL;
-		obey(f);
+		handle_key(f);
 	}
 }
 
