@@ -9,7 +9,7 @@
 #include "text/text.h"
 #include "trace/losses.h"
 
-uint64_t digest_text(struct making_digest *m, const char *text)
+uint64_t digest_text(struct digest_builder *m, const char *text)
 {
 	char *left = text && redact_is_on() ? redacted(text) : NULL;
 	uint32_t number = digest_texts_add(&m->digest->texts, left ?: text);
@@ -20,7 +20,7 @@ uint64_t digest_text(struct making_digest *m, const char *text)
 
 /* ---- who it is ------------------------------------------------------------------------------- */
 
-static const struct trace *first_trace(const struct making_digest *m)
+static const struct trace *first_trace(const struct digest_builder *m)
 {
 	return m->a->set->traces[0];
 }
@@ -32,14 +32,14 @@ static bool is_launched(const struct trace *trace)
 }
 
 /* What tells a process from another one of its number: its recording, which is the same in all parts; or when it began. */
-static const char *begin_of(struct making_digest *m, const struct metadata *metadata)
+static const char *begin_of(struct digest_builder *m, const struct metadata *metadata)
 {
 	return metadata->has_uuid
 		       ? digest_recording(m, metadata)
 		       : arena_printf(&m->texts, "%llu", (unsigned long long)m->begin_ns);
 }
 
-static void name_rank(struct making_digest *m, uint64_t *row)
+static void name_rank(struct digest_builder *m, uint64_t *row)
 {
 	const struct trace *trace = first_trace(m);
 	const struct metadata *metadata = &trace->metadata;
@@ -67,7 +67,8 @@ static void name_rank(struct making_digest *m, uint64_t *row)
 
 /* ---- how much there is ----------------------------------------------------------------------- */
 
-static void add_process(const struct making_digest *m, const struct process *process, uint64_t *row)
+static void add_process(const struct digest_builder *m, const struct process *process,
+			uint64_t *row)
 {
 	const struct account sum = account_sum(&m->a->accounts, process);
 	const struct losses losses = losses_sum(process->trace);
@@ -86,7 +87,7 @@ static void add_process(const struct making_digest *m, const struct process *pro
 }
 
 /* Of the thread that feeds its first GPU. */
-static void add_feeder(const struct making_digest *m, uint64_t *row)
+static void add_feeder(const struct digest_builder *m, uint64_t *row)
 {
 	const struct thread *thread =
 		m->a->idle.n_gpus ? gpu_feeder(&m->a->idle, &m->a->idle.gpus[0]) : NULL;
@@ -105,7 +106,7 @@ static uint64_t cost_ppm(double part)
 }
 
 /* What recording cost it, if it was measured and is known. */
-static void add_cost(const struct making_digest *m, uint64_t *row)
+static void add_cost(const struct digest_builder *m, uint64_t *row)
 {
 	struct cost_estimate e = cost_compare(
 		&m->a->cost, &(struct cost_of){.fn = COST_ALL_FUNCTIONS}, SPY_COST_COUNTING);
@@ -117,7 +118,7 @@ static void add_cost(const struct making_digest *m, uint64_t *row)
 	row[D_RANK_cost_high_ppm] = cost_ppm(e.high);
 }
 
-static void make_rank(struct making_digest *m)
+static void make_rank(struct digest_builder *m)
 {
 	const struct ranks *ranks = &m->a->ranks;
 	uint64_t *row = digest_data_add(&m->data, D_RANK);
@@ -147,7 +148,7 @@ static void make_rank(struct making_digest *m)
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
-static void make_gpu(struct making_digest *m, const struct idle_gpu *gpu)
+static void make_gpu(struct digest_builder *m, const struct idle_gpu *gpu)
 {
 	const struct gpu *named = idle_named(gpu);
 	uint64_t *row = digest_data_add(&m->data, D_GPU);
@@ -171,7 +172,7 @@ static void make_gpu(struct making_digest *m, const struct idle_gpu *gpu)
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
-static void add_loss(struct making_digest *m, const char *kind, uint64_t count)
+static void add_loss(struct digest_builder *m, const char *kind, uint64_t count)
 {
 	uint64_t text = count ? digest_text(m, kind) : 0, *row;
 	uint32_t i;
@@ -191,7 +192,7 @@ static void add_loss(struct making_digest *m, const char *kind, uint64_t count)
 }
 
 /* The kinds are those of a report's LOSSES. */
-static void make_losses(struct making_digest *m)
+static void make_losses(struct digest_builder *m)
 {
 	size_t i;
 
@@ -220,7 +221,7 @@ static void make_losses(struct making_digest *m)
 int digest_make(struct digest *digest, const struct analysis *a, struct symbolizer *symbols,
 		const char *source)
 {
-	struct making_digest m = {.digest = digest, .a = a, .symbols = symbols};
+	struct digest_builder m = {.digest = digest, .a = a, .symbols = symbols};
 	size_t i;
 	int err;
 

@@ -9,7 +9,7 @@
 #include "sections/idle_causes.h"
 
 /* What a rank's rows are made of. For the files of this folder. */
-struct making_digest {
+struct digest_builder {
 	struct digest *digest;
 	struct digest_data data;
 	const struct analysis *a;
@@ -20,7 +20,7 @@ struct making_digest {
 };
 
 /* The text's number, redacted if that was asked for. */
-uint64_t digest_text(struct making_digest *m, const char *text);
+uint64_t digest_text(struct digest_builder *m, const char *text);
 
 /* Adds the rank, or the one process, of an analysis that is over: its set has no other traces. source: what to call it in
  * messages. 0 or -EEXIST, as digest_add. */
@@ -29,16 +29,16 @@ int digest_make(struct digest *digest, const struct analysis *a, struct symboliz
 
 /* ---- for the files of this folder ------------------------------------------------------------ */
 
-void digest_make_calls(struct making_digest *m); /* functions, roles, locks, edges, worst */
-void digest_make_findings(struct making_digest *m); /* sites, causes */
-void digest_make_operations(struct making_digest *m); /* comms, meetings, slow */
-void digest_make_sharing(struct making_digest *m); /* tenants */
-void digest_make_parts(struct making_digest *m); /* parts */
+void digest_make_calls(struct digest_builder *m); /* functions, roles, locks, edges, worst */
+void digest_make_findings(struct digest_builder *m); /* sites, causes */
+void digest_make_operations(struct digest_builder *m); /* comms, meetings, slow */
+void digest_make_sharing(struct digest_builder *m); /* tenants */
+void digest_make_parts(struct digest_builder *m); /* parts */
 
 /* Its UUID. */
-const char *digest_recording(struct making_digest *m, const struct metadata *metadata);
+const char *digest_recording(struct digest_builder *m, const struct metadata *metadata);
 
 /* What a thread is called, without numbers; the process's first one is "main". */
-const char *digest_role(struct making_digest *m, const struct thread *thread);
+const char *digest_role(struct digest_builder *m, const struct thread *thread);
 
 #endif

@@ -8,7 +8,7 @@
 #include "text/text.h"
 #include "trace/names.h"
 
-const char *digest_role(struct making_digest *m, const struct thread *thread)
+const char *digest_role(struct digest_builder *m, const struct thread *thread)
 {
 	char *role, *from, *to;
 
@@ -28,7 +28,7 @@ const char *digest_role(struct making_digest *m, const struct thread *thread)
 }
 
 /* The row with the same texts in its first n columns, made if it is new. */
-static uint64_t *row_of(struct making_digest *m, uint32_t table, const uint64_t *key, uint32_t n)
+static uint64_t *row_of(struct digest_builder *m, uint32_t table, const uint64_t *key, uint32_t n)
 {
 	const struct digest_rows *rows = &m->data.tables[table];
 	uint64_t *row;
@@ -67,7 +67,7 @@ static void add_histogram(uint64_t *row, const struct histogram *h)
 }
 
 /* By function, what the calls of all threads lost. The caller frees it. */
-static uint64_t *losses_of(const struct making_digest *m)
+static uint64_t *losses_of(const struct digest_builder *m)
 {
 	const struct model *model = &m->a->model;
 	uint32_t n = m->a->stats.n_functions, j;
@@ -84,7 +84,7 @@ static uint64_t *losses_of(const struct making_digest *m)
 	return lost_ns;
 }
 
-static void add_function(struct making_digest *m, uint32_t fn, const struct calls *calls,
+static void add_function(struct digest_builder *m, uint32_t fn, const struct calls *calls,
 			 bool nested, uint64_t lost_ns)
 {
 	uint64_t counted = nested ? 0 : m->a->stats.counted[fn], *row;
@@ -102,7 +102,7 @@ static void add_function(struct making_digest *m, uint32_t fn, const struct call
 	add_histogram(row, &calls->durations_ns);
 }
 
-static void make_functions(struct making_digest *m)
+static void make_functions(struct digest_builder *m)
 {
 	const struct callstats *s = &m->a->stats;
 	uint64_t *lost_ns = losses_of(m);
@@ -127,7 +127,7 @@ static void add_account(uint64_t *row, const struct account *account)
 #undef BUCKET
 }
 
-static void make_roles(struct making_digest *m)
+static void make_roles(struct digest_builder *m)
 {
 	const struct model *model = &m->a->model;
 	uint64_t role, *row;
@@ -150,7 +150,7 @@ static void make_roles(struct making_digest *m)
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
-static void make_locks(struct making_digest *m)
+static void make_locks(struct digest_builder *m)
 {
 	const struct locks *locks = &m->a->accounts.locks;
 	size_t i;
@@ -177,7 +177,7 @@ static void make_locks(struct making_digest *m)
 
 /* ---- who waited for whom --------------------------------------------------------------------- */
 
-static void make_edges(struct making_digest *m)
+static void make_edges(struct digest_builder *m)
 {
 	const struct blame_edge *edge;
 
@@ -223,7 +223,7 @@ static int by_lost(const void *a, const void *b)
 	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
 }
 
-static void make_worst(struct making_digest *m)
+static void make_worst(struct digest_builder *m)
 {
 	const struct worst_call *all[WORST_CALLS];
 	size_t n = 0, i;
@@ -247,7 +247,7 @@ static void make_worst(struct making_digest *m)
 	}
 }
 
-void digest_make_calls(struct making_digest *m)
+void digest_make_calls(struct digest_builder *m)
 {
 	make_functions(m);
 	make_roles(m);

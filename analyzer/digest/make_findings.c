@@ -9,7 +9,7 @@
 #include "findings/gpu_use.h"
 #include "text/where.h"
 
-static void add_finding(struct making_digest *m, const struct finding *f)
+static void add_finding(struct digest_builder *m, const struct finding *f)
 {
 	const struct finding_place *place = &f->place;
 	uint64_t *row = digest_data_add(&m->data, D_SITE);
@@ -38,7 +38,7 @@ static void add_finding(struct making_digest *m, const struct finding *f)
 
 /* ---- idle time ------------------------------------------------------------------------------- */
 
-static void add_cause(struct making_digest *m, const char *of, const struct idle_sum *sum,
+static void add_cause(struct digest_builder *m, const char *of, const struct idle_sum *sum,
 		      uint64_t ns)
 {
 	struct digest_rows *rows = &m->data.tables[D_CAUSE];
@@ -76,7 +76,7 @@ static int by_ns(const void *a, const void *b)
 	return x->i < y->i ? -1 : 1;
 }
 
-static void make_causes(struct making_digest *m)
+static void make_causes(struct digest_builder *m)
 {
 	struct placed *all = xcalloc(m->words.n_sums + 1, sizeof(*all));
 	const struct thread *feeder =
@@ -101,7 +101,7 @@ static void make_causes(struct making_digest *m)
 	free(all);
 }
 
-void digest_make_findings(struct making_digest *m)
+void digest_make_findings(struct digest_builder *m)
 {
 	struct finding *findings;
 	size_t i, n;

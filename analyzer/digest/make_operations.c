@@ -12,7 +12,7 @@ _Static_assert((int)D_MEET_COLUMNS == (int)D_SLOW_COLUMNS, "columns");
 _Static_assert(DIGEST_OPERATION_CAUSES == RANK_SAMPLE_CAUSES, "causes");
 
 /* "cpu", "cuda-wait:cudaStreamSynchronize" */
-static const char *cause_text(struct making_digest *m, const struct rank_sampled_cause *cause)
+static const char *cause_text(struct digest_builder *m, const struct rank_sampled_cause *cause)
 {
 	const char *code = idle_cause_codes[cause->cause];
 
@@ -21,7 +21,7 @@ static const char *cause_text(struct making_digest *m, const struct rank_sampled
 						       text_function(m->a->set, cause->fn));
 }
 
-static void add_operation(struct making_digest *m, uint32_t table, const struct rank_sampled *s,
+static void add_operation(struct digest_builder *m, uint32_t table, const struct rank_sampled *s,
 			  const uint64_t *rank)
 {
 	uint64_t *row = digest_data_add(&m->data, table);
@@ -78,7 +78,7 @@ static void find_bases(const struct rank_sampled *all, size_t n, uint64_t *rank)
 	}
 }
 
-static void add_comms(struct making_digest *m, const struct rank_samples *s)
+static void add_comms(struct digest_builder *m, const struct rank_samples *s)
 {
 	size_t i;
 
@@ -97,7 +97,7 @@ static void add_comms(struct making_digest *m, const struct rank_samples *s)
 	}
 }
 
-void digest_make_operations(struct making_digest *m)
+void digest_make_operations(struct digest_builder *m)
 {
 	const struct ranks *ranks = &m->a->ranks;
 	uint64_t *rank = m->data.tables[D_RANK].cells;

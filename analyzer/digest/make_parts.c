@@ -35,7 +35,7 @@ static const struct part_seen *seen_of(const struct process *process, uint32_t n
 	return NULL;
 }
 
-const char *digest_recording(struct making_digest *m, const struct metadata *metadata)
+const char *digest_recording(struct digest_builder *m, const struct metadata *metadata)
 {
 	char text[2 * sizeof(metadata->uuid) + 1];
 	size_t i;
@@ -46,7 +46,7 @@ const char *digest_recording(struct making_digest *m, const struct metadata *met
 }
 
 /* A part that has no end is the newest one, as far as is known: the recording goes on, or ended, in it. */
-static void add_run(struct making_digest *m, const struct process *process,
+static void add_run(struct digest_builder *m, const struct process *process,
 		    const struct part_run *run)
 {
 	const struct part_seen *first = seen_of(process, run->first);
@@ -69,7 +69,7 @@ static void add_run(struct making_digest *m, const struct process *process,
 }
 
 /* Where there is no row left, what lies between two runs is taken for theirs: the number of parts says that it is not. */
-static void add_runs(struct making_digest *m, const struct process *process)
+static void add_runs(struct digest_builder *m, const struct process *process)
 {
 	const struct trace *trace = process->trace;
 	uint32_t room = DIGEST_PARTS_MOST - m->data.tables[D_PART].n;
@@ -93,7 +93,7 @@ static void add_runs(struct making_digest *m, const struct process *process)
 	add_run(m, process, &run);
 }
 
-void digest_make_parts(struct making_digest *m)
+void digest_make_parts(struct digest_builder *m)
 {
 	const struct model *model = &m->a->model;
 	size_t i;

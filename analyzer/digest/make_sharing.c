@@ -6,7 +6,7 @@
 #include "make.h"
 #include "findings/sharing.h"
 
-static uint64_t gpu_waits_ns(const struct making_digest *m, const struct process *process)
+static uint64_t gpu_waits_ns(const struct digest_builder *m, const struct process *process)
 {
 	const struct account sum = account_sum(&m->a->accounts, process);
 
@@ -14,7 +14,7 @@ static uint64_t gpu_waits_ns(const struct making_digest *m, const struct process
 	       sum.bucket_ns[BUCKET_QUEUE];
 }
 
-static void add_tenant(struct making_digest *m, const struct tenant *t)
+static void add_tenant(struct digest_builder *m, const struct tenant *t)
 {
 	const struct mps *mps = &t->process->mps;
 	uint64_t *row = digest_data_add(&m->data, D_TENANT);
@@ -37,7 +37,7 @@ static void add_tenant(struct making_digest *m, const struct tenant *t)
 	row[D_TENANT_percentage] = digest_text(m, mps->percentage);
 }
 
-void digest_make_sharing(struct making_digest *m)
+void digest_make_sharing(struct digest_builder *m)
 {
 	struct tenant *tenants;
 	size_t i, n;

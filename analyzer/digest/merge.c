@@ -239,7 +239,7 @@ static bool rows_overlap(const struct digest *digest, uint32_t a, uint32_t b)
 }
 
 /* One without parts is of all that there is. */
-static bool are_apart(const struct digest *digest)
+static bool are_disjoint(const struct digest *digest)
 {
 	uint32_t n = digest->work.tables[D_PART].n, n_other = digest->other.tables[D_PART].n, i, j;
 
@@ -305,7 +305,7 @@ static const struct digest_rank *find_overlap(struct digest *digest,
 
 	for (rank = first; rank; rank = rank->more) {
 		unpack(digest, rank, &digest->other);
-		if (!are_apart(digest))
+		if (!are_disjoint(digest))
 			return rank;
 	}
 	return NULL;
