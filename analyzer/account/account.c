@@ -199,7 +199,7 @@ static bool was_probed(const struct metadata *metadata)
 /* Since that version waits between calls leave records. */
 #define GAPS_TOLD 6
 
-static bool were_gaps_told(const struct metadata *metadata)
+static bool are_gaps_recorded(const struct metadata *metadata)
 {
 	return was_probed(metadata) &&
 	       metadata_number(metadata, "trace_version", GAPS_TOLD) >= GAPS_TOLD;
@@ -219,7 +219,7 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 		a->ranges.only = filtering->filter->words.of[FILTER_RANGE];
 	a->signatures = xcalloc(model->n_processes, sizeof(*a->signatures));
 	a->probed = xcalloc(model->n_processes, sizeof(*a->probed));
-	a->gaps_told = xcalloc(model->n_processes, sizeof(*a->gaps_told));
+	a->gaps_recorded = xcalloc(model->n_processes, sizeof(*a->gaps_recorded));
 	a->gpus_used = xcalloc(model->n_processes, sizeof(*a->gpus_used));
 	a->contexts = xcalloc(model->n_processes, sizeof(*a->contexts));
 	a->processes = xcalloc(model->n_processes, sizeof(*a->processes));
@@ -230,7 +230,7 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 		a->cpu_pressure[i].cpus = model->set->hosts[i].cpus;
 	for (i = 0; i < model->n_processes; i++) {
 		a->probed[i] = was_probed(&model->processes[i].trace->metadata);
-		a->gaps_told[i] = were_gaps_told(&model->processes[i].trace->metadata);
+		a->gaps_recorded[i] = are_gaps_recorded(&model->processes[i].trace->metadata);
 	}
 }
 
@@ -250,7 +250,7 @@ void account_release(struct accounting *a)
 	free(a->signatures);
 	free(a->ioctls);
 	free(a->probed);
-	free(a->gaps_told);
+	free(a->gaps_recorded);
 	free(a->gpus_used);
 	free(a->contexts);
 	locks_release(&a->locks);
@@ -632,7 +632,7 @@ void account_call(struct accounting *a, const struct record *record)
 	} else {
 		account_slow(a, c, record, signature, f);
 	}
-	c->starts_up = c->gap_told = false;
+	c->starts_up = c->gap_recorded = false;
 }
 
 void account_nested(struct accounting *a, const struct record *record)

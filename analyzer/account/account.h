@@ -126,7 +126,7 @@ struct thread_account {
 	bool starts_up; /* the call in progress has started CUDA or a GPU up */
 	bool left_out; /* its record in hand does not count: filter.h */
 	bool divided_often; /* what it does is divided as it goes on: ranks/reasons.c */
-	bool gap_told; /* records tell what the thread did before its next call: idle/host.h */
+	bool gap_recorded; /* records tell what the thread did before its next call: idle/host.h */
 	struct recent_ops recent_ops; /* until the call in progress */
 	struct thread *thread;
 	struct wait *waits; /* of the call in progress */
@@ -231,7 +231,7 @@ struct accounting {
 	struct signature_cache *signatures; /* by process */
 	struct ranges ranges;
 	bool *probed; /* by process: it was recorded with probes */
-	bool *gaps_told; /* likewise, between calls, too */
+	bool *gaps_recorded; /* likewise, between calls, too */
 	uint64_t *gpus_used; /* by process: a bit for each device that was current in a call */
 	struct contexts *contexts; /* by process */
 	struct process_account *processes; /* by process */

@@ -84,7 +84,7 @@ static void join_process(struct accounting *whole, struct accounting *a,
 {
 	join_work(&whole->work, &a->work, process);
 	whole->probed[process] = a->probed[process];
-	whole->gaps_told[process] = a->gaps_told[process];
+	whole->gaps_recorded[process] = a->gaps_recorded[process];
 	whole->gpus_used[process] = a->gpus_used[process];
 	whole->contexts[process] = a->contexts[process];
 	whole->processes[process] = a->processes[process];
@@ -230,7 +230,7 @@ static void number_parts(struct accounting *whole, struct accounting *const *par
 }
 
 /* struct accounting, joined: work, peers, cpu_pressure, thread_accounts, n_thread_accounts, ioctls, n_ioctls, unattributed,
- * ranges, probed, gaps_told, gpus_used, contexts, processes, blame; not: model, expect, filtering, stats, observer, listener (the
+ * ranges, probed, gaps_recorded, gpus_used, contexts, processes, blame; not: model, expect, filtering, stats, observer, listener (the
  * whole's), locks (blame_join), kernel_overlap (the replay), signatures (a cache). */
 /* struct gpu_work, joined: devices, legacy, n_devices, submissions, first_work_ns, views, by_key; not: events, found_done, n_captures,
  * n_capturing, handed (while records are read), n_processes (the whole's). */

@@ -197,7 +197,7 @@ static void see_sched(struct accounting *a, struct thread_account *c, const stru
 
 	see_cpu_use(a, c, record, &sched);
 	if (record->event == SPY_EV_GAP) {
-		c->gap_told = true;
+		c->gap_recorded = true;
 		return;
 	}
 	c->not_running_ns = sched.not_running_ns;
@@ -226,7 +226,7 @@ void account_other(struct accounting *a, const struct record *record)
 		break;
 	case SPY_EV_OUTSIDE:
 		work_see_outside(&a->work, record);
-		c->gap_told = true;
+		c->gap_recorded = true;
 		break;
 	default:
 		break;

@@ -378,7 +378,7 @@ void host_see_gap(struct host_thread *h, const struct thread_account *c,
 enum idle_cause host_cpu_cause(const struct accounting *a, const struct process *process,
 			       const struct host_thread *h)
 {
-	if (!a->gaps_told[process->trace->index])
+	if (!a->gaps_recorded[process->trace->index])
 		return IDLE_UNEXPLAINED;
 	return h && h->in_python ? IDLE_PYTHON : IDLE_CPU;
 }

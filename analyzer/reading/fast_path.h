@@ -38,7 +38,7 @@ void fast_path_close(struct fast_path *path, struct callstats *s);
 static inline bool fast_path_is_free(const struct thread_account *c)
 {
 	return !(c->n_waits | c->n_impatient | c->n_deferred | c->sched_window_ns | c->starts_up |
-		 c->gap_told);
+		 c->gap_recorded);
 }
 
 /* The record, if it may go this way: then that was all that was to be done. found: as it was read ahead; NULL: it was not. */

@@ -88,7 +88,7 @@ static void describe_feeder(const struct idle_writer *w, const struct idle_gpu *
 	const char *queried = "";
 	double all_ns;
 
-	if (!h || !w->idle->accounts->gaps_told[gpu->processes[0]->trace->index])
+	if (!h || !w->idle->accounts->gaps_recorded[gpu->processes[0]->trace->index])
 		return;
 	row->feeder_thread = thread->tid;
 	row->feeder_outside_ns = h->outside_ns;

@@ -20,6 +20,6 @@ found() {
 }
 found "what becomes of forgotten of struct idle" analyzer/idle/idle.h 's/^struct idle {/&\n\tuint64_t forgotten;/'
 found "what becomes of forgotten of struct range_seen" analyzer/account/ranges.h 's/^struct range_seen {/&\n\tbool forgotten[4];/'
-found "gaps_told of struct accounting is said to be joined" analyzer/account/account_join.c "/gaps_told\\[/d"
+found "gaps_recorded of struct accounting is said to be joined" analyzer/account/account_join.c "/gaps_recorded\\[/d"
 found "struct cost_study has no cells" analyzer/cost/cost.h 's/\bcells;/squares;/'
 found "no file says 'struct news, joined" analyzer/findings/stages.def 's/^STAGE(idle, /STAGE(news, struct news, ALWAYS,)\n\n&/'
