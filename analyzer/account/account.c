@@ -432,7 +432,7 @@ static void divide_slow(struct accounting *a, struct thread_account *c, const st
 		cpu_pressure_lack(c->cpu_pressure, cpu_pressure_slice(c->cpu_pressure, f->end_ns),
 				  f->bucket_ns[BUCKET_NOT_RUNNING]);
 	if (phase_has(&a->expect->phases, record->process, f->end_ns))
-		c->lacked_working_ns += f->bucket_ns[BUCKET_NOT_RUNNING];
+		c->not_running_working_ns += f->bucket_ns[BUCKET_NOT_RUNNING];
 	if (c->sched_window_ns)
 		c->busy_wait_ns += divide_busy_wait(c, f);
 	c->sched_window_ns = c->not_running_ns = c->running_ns = 0;

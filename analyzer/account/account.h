@@ -136,7 +136,8 @@ struct thread_account {
 	struct claim *open; /* on its calls, which its next calls settle: findings/site.h */
 	size_t open_size;
 	struct wait_chain_link *deferred; /* waits that end at this thread's call in progress */
-	uint64_t lacked_working_ns; /* ready and on no CPU, while its process worked: phase.h */
+	uint64_t
+		not_running_working_ns; /* ready and on no CPU, while its process worked: phase.h */
 	/* on a CPU, at least, in waits for the GPU that the calls are made for */
 	uint64_t busy_wait_ns;
 	/* of its divided calls: what was lost; waits for the GPU, and for locks */

@@ -51,7 +51,8 @@ static void add_callers(struct lack *lack, const struct accounting *a,
 		if (!ns)
 			continue;
 		lack->lacking++;
-		thread_costs_add(&lack->costs, c->thread, (double)ns, (double)c->lacked_working_ns);
+		thread_costs_add(&lack->costs, c->thread, (double)ns,
+				 (double)c->not_running_working_ns);
 	}
 }
 
