@@ -166,7 +166,7 @@ struct observed {
 };
 
 /* A thread waited for a call that is a case of a site. */
-struct kept_waiting {
+struct others_wait {
 	const struct thread *waiter;
 	double ns; /* of a wait for which others stand, too: times as many */
 	bool sure; /* it had no work of its own to wait for */
@@ -184,7 +184,7 @@ struct observer {
 	 * GPUs; of those that continue a run. */
 	uint32_t always, pageable, peer, in_run;
 	struct site *(*on_call)(struct observer *observer, const struct observed *call);
-	void (*on_others_wait)(struct site *site, const struct kept_waiting *wait);
+	void (*on_others_wait)(struct site *site, const struct others_wait *wait);
 };
 
 /* Time in ioctl, by what was asked for. */

@@ -212,11 +212,11 @@ static void charge_site(struct accounting *a, const struct wait_chain_link *link
 
 	if (f->site && o->waiter != f->thread)
 		a->observer->on_others_wait(
-			f->site, &(struct kept_waiting){.waiter = o->waiter,
-							.ns = (double)ns * o->weight,
-							.sure = !o->awaits,
-							.working = o->working,
-							.across_devices = o->device != f->device});
+			f->site, &(struct others_wait){.waiter = o->waiter,
+						       .ns = (double)ns * o->weight,
+						       .sure = !o->awaits,
+						       .working = o->working,
+						       .across_devices = o->device != f->device});
 }
 
 /* What kept a thread from its own work, but for locks. */

@@ -384,7 +384,7 @@ static struct site *on_call(struct observer *observer, const struct observed *o)
 	return alone ? NULL : site;
 }
 
-static void charge_others(struct site *site, const struct kept_waiting *wait)
+static void charge_others(struct site *site, const struct others_wait *wait)
 {
 	site->cost.others_ns += wait->ns;
 	if (wait->sure)
