@@ -94,7 +94,7 @@ static enum bucket excess_bucket(struct accounting *a, struct gpu_stream **strea
 		break;
 	case GPU_WAIT_QUEUE:
 		queued = work_queued(&a->work, stream, record);
-		if (queued >= QUEUE_LEAST && work_crowded(*stream, queued, excess_ns))
+		if (queued >= QUEUE_LEAST && work_queue_was_full(*stream, queued, excess_ns))
 			return BUCKET_QUEUE;
 		/* A kernel's first launch may have to load it, or to enlarge the device's stack:
 		 * with the context locked, and behind all work of the device. */

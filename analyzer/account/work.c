@@ -58,7 +58,7 @@ uint64_t work_queued(struct gpu_work *w, struct gpu_stream **last, const struct 
 #define LONG_IN_QUEUE_NS 200000
 #define NEIGHBOURS 3
 
-bool work_crowded(struct gpu_stream *stream, uint64_t queued, uint64_t excess_ns)
+bool work_queue_was_full(struct gpu_stream *stream, uint64_t queued, uint64_t excess_ns)
 {
 	uint64_t last = stream->late;
 

@@ -163,7 +163,7 @@ uint64_t work_queued(struct gpu_work *w, struct gpu_stream **last, const struct 
  * outstanding as there is room for; one late call among many is something else. To be asked once
  * for each late submission.
  */
-bool work_crowded(struct gpu_stream *stream, uint64_t queued, uint64_t excess_ns);
+bool work_queue_was_full(struct gpu_stream *stream, uint64_t queued, uint64_t excess_ns);
 
 /* Operations outstanding of those the call may wait for (gpu_waits), when it began: at most; 0 is
  * certain. UINT64_MAX: unknown. */

@@ -41,7 +41,7 @@ static void add_to_sums(struct wait *w, const struct hold_interval *interval)
 			return;
 		}
 	if (w->n_intervals == INTERVALS_MOST) { /* holders_find begins anew, with samples */
-		w->crowded = true;
+		w->holders_dropped = true;
 		return;
 	}
 	w->intervals[w->n_intervals] = *interval;
@@ -467,7 +467,7 @@ static bool may_walk(struct accounting *a, const struct lock *lock, uint64_t eve
 	*walks += WALK_EACH;
 	if (events <= WALK_SHORT)
 		return true;
-	if ((lock->crowded && events >= lock->crowded) || events >= *walks)
+	if ((lock->events_of_dropped && events >= lock->events_of_dropped) || events >= *walks)
 		return false;
 	*walks -= events;
 	return true;
@@ -576,9 +576,9 @@ void holders_find(struct accounting *a, const struct record *record, const struc
 					  .handover = h.handover};
 	if (walked)
 		acquired = walk(&h, first);
-	if (w->crowded)
-		lock->crowded = n;
-	if (!walked || w->crowded)
+	if (w->holders_dropped)
+		lock->events_of_dropped = n;
+	if (!walked || w->holders_dropped)
 		acquired = sample(&h, &at_first, first);
 	count_loss(w, record->thread, first, acquired);
 	w->intervals = kept(h.intervals, w->n_intervals);

@@ -34,7 +34,7 @@ struct wait {
 	uint32_t count;
 	float avoidable, avoidable_behind; /* of an ioctl: kernel_module.h */
 	bool left_out; /* of a call that does not count: nor does its lock count it */
-	bool crowded; /* too many had the lock to tell when each had it */
+	bool holders_dropped; /* too many had the lock to tell when each had it */
 	struct hold_interval *intervals; /* of locks: they cover it; owned */
 	size_t n_intervals;
 };

@@ -75,7 +75,7 @@ struct lock {
 	size_t ring_size; /* a power of two */
 	uint64_t events; /* so far */
 	/* events during a wait with too many holders to tell apart, at least; 0: none */
-	uint64_t crowded;
+	uint64_t events_of_dropped;
 
 	uint64_t waits, waited_ns, longest_ns; /* as measured */
 	uint64_t waking_ns; /* holders took to release it to waiters */

@@ -224,7 +224,7 @@ struct block {
 	double ns;
 	double calls[SPY_COST_KINDS], rate[SPY_COST_KINDS];
 	bool seen[SPY_COST_KINDS];
-	bool crowded; /* a thread had hardly any CPU */
+	bool lacked_cpu; /* a thread had hardly any CPU */
 };
 
 static int by_block(const void *a, const void *b)
@@ -291,7 +291,7 @@ static size_t see_block(const struct cost_study *cost, size_t i, const struct co
 		if (of->thread && of->thread != window->thread)
 			continue;
 		block->seen[window->kind] = true;
-		block->crowded |= window->ns <= 0;
+		block->lacked_cpu |= window->ns <= 0;
 		block->calls[window->kind] += (double)calls_of(cost, window, of);
 		if (window->ns > 0)
 			block->rate[window->kind] +=
@@ -370,7 +370,7 @@ struct cost_estimate cost_compare(const struct cost_study *cost, const struct co
 		i = see_block(cost, i, of, &block);
 		if (block.seen[SPY_COST_COUNTING])
 			seen[n_seen++] = block.number;
-		if (!block.seen[SPY_COST_ALL] || !block.seen[without] || block.crowded)
+		if (!block.seen[SPY_COST_ALL] || !block.seen[without] || block.lacked_cpu)
 			continue;
 		pairs = grow(pairs, n, sizeof(*pairs));
 		pairs[n++] = (struct cost_pair){

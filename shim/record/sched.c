@@ -24,7 +24,7 @@
 #define LOOK_AGAIN 500
 #define DELAY_AGAIN 10
 #define PROCESS_AGAIN 100
-#define CROWDED 50 /* that part of the time without a CPU, or more */
+#define LACKED_CPU_PART 50 /* that part of the time without a CPU, or more */
 #define UNEXPLAINED 8 /* that part of the time, or more */
 
 uint64_t spy_long_call = UINT64_MAX, spy_look_again = UINT64_MAX;
@@ -112,9 +112,9 @@ static uint64_t ns_of(uint64_t cycles)
 }
 
 /* Was the file read a short time ago, and was the thread not kept waiting then? */
-static bool is_uncrowded(const struct spy_thread *thread, uint64_t now)
+static bool has_free_cpu(const struct spy_thread *thread, uint64_t now)
 {
-	return thread->delay_at && !thread->crowded && now - thread->delay_at < delay_again;
+	return thread->delay_at && !thread->lacked_cpu && now - thread->delay_at < delay_again;
 }
 
 /* Is the time clear without the file, of which the thread ran for ran_ns? */
@@ -134,7 +134,7 @@ static bool look_at_delay(struct spy_thread *thread, uint64_t now, uint64_t *del
 		return false;
 	thread->delay_at = now;
 	*delay_ns = at_before ? thread->delay_ns - delay_before_ns : 0;
-	thread->crowded = at_before && *delay_ns >= ns_of(now - at_before) / CROWDED;
+	thread->lacked_cpu = at_before && *delay_ns >= ns_of(now - at_before) / LACKED_CPU_PART;
 	return true;
 }
 
@@ -210,7 +210,7 @@ static void look(struct spy_thread *thread, uint64_t at, enum spy_event event)
 		ran_ns = window_ns;
 	account.ran_ns = ran_ns;
 	idle_ns = window_ns - ran_ns;
-	if (!is_uncrowded(thread, at) || (told && !is_explained(thread, window_ns, ran_ns))) {
+	if (!has_free_cpu(thread, at) || (told && !is_explained(thread, window_ns, ran_ns))) {
 		if (!read_account(thread, at, idle_ns, &account)) {
 			spy_long_call = UINT64_MAX;
 			blind = true;

@@ -117,7 +117,7 @@ struct spy_thread {
 	/* The same, at the last look after a read or write (outside.c). */
 	uint64_t outside_delay_ns;
 	uint64_t idle_ns; /* on no CPU, for whatever reason, between the two */
-	bool crowded; /* and it had waited for one a good part of the time before */
+	bool lacked_cpu; /* and it had waited for one a good part of the time before */
 
 	uint64_t stacks_until; /* stack.c: its share is used up until then (cycles) */
 	uint64_t stacks_time_until; /* and its share of time */

@@ -164,7 +164,7 @@ static void test_account(void **state)
 	assert_int_equal(record->unknown, 0);
 	assert_int_equal(thread.packet->time_end, now);
 	assert_int_equal(looks, 2);
-	assert_true(thread.crowded);
+	assert_true(thread.lacked_cpu);
 	pass(10, 15, 20, 0); /* accounts may disagree with the clock: it is right */
 	spy_sched_look(&thread, now);
 	assert_int_equal(last()->running_ns, 10 * NS_OF_MS);
@@ -254,14 +254,14 @@ static void test_seldom(void **state)
 	pass(50, 47, 0, 0);
 	spy_sched_look(&thread, now); /* due; a hundredth of the time without a CPU is no crowd */
 	assert_int_equal(looks, 4);
-	assert_false(thread.crowded);
+	assert_false(thread.lacked_cpu);
 	/* Of that millisecond it knows not when it was: in proportion to the idle time (1 before, 3 in this window). */
 	assert_int_equal(last()->not_running_ns, NS_OF_MS * 3 / 4);
 	assert_int_equal(last()->unknown, (NS_OF_MS / 4 + SPY_UNKNOWN_UNIT - 1) / SPY_UNKNOWN_UNIT);
 	pass(100, 98, 2, 0); /* a fiftieth is */
 	spy_sched_look(&thread, now);
 	assert_int_equal(looks, 5);
-	assert_true(thread.crowded);
+	assert_true(thread.lacked_cpu);
 	pass(1, 1, 0, 0);
 	spy_sched_look(&thread, now); /* so it is read again, though all is explained */
 	assert_int_equal(looks, 6);
