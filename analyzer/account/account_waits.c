@@ -80,7 +80,7 @@ static void meet_ioctl(struct accounting *a, struct thread_account *c, uint32_t 
 	if (c->left_out)
 		return;
 	book_ioctl(a, w->request, w->count, w->ns);
-	kernel_overlap_meet(&a->kernel_overlap, c, outer_fn, w);
+	kernel_overlap_add_wait(&a->kernel_overlap, c, outer_fn, w);
 }
 
 static void add_wait(struct thread_account *c, const struct wait *w)

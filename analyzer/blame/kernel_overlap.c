@@ -71,8 +71,8 @@ static void meet(struct kernel_overlap *c, const struct request *request)
 	*request_of(c, c->requests++) = *request;
 }
 
-void kernel_overlap_meet(struct kernel_overlap *c, struct thread_account *account, uint32_t fn,
-			 const struct wait *w)
+void kernel_overlap_add_wait(struct kernel_overlap *c, struct thread_account *account, uint32_t fn,
+			     const struct wait *w)
 {
 	struct journal_entry *entry;
 

@@ -38,8 +38,8 @@ struct kernel_overlap {
 void kernel_overlap_release(struct kernel_overlap *c);
 
 /* A thread was in the kernel module, for the call in progress. */
-void kernel_overlap_meet(struct kernel_overlap *c, struct thread_account *account, uint32_t fn,
-			 const struct wait *w);
+void kernel_overlap_add_wait(struct kernel_overlap *c, struct thread_account *account, uint32_t fn,
+			     const struct wait *w);
 
 /* Of a divided call: was it in the kernel module for so long that other threads in it are worth a
  * search? */
