@@ -22,7 +22,7 @@ static uint64_t part_of(uint64_t percent, uint64_t ns)
 	return ns / 100 * percent;
 }
 
-/* What happens once is no habit. */
+/* What happens once is not systematic. */
 static uint64_t usual_ns(const struct rank *rank)
 {
 	return rank->late_ns - rank->longest_late_ns;
@@ -116,8 +116,8 @@ struct held_up held_up_judge(const struct ranks *ranks)
 	outstanding = stands_out(ranks, h.rank);
 	h.mostly = outstanding && rank_late_matters(usual_ns(h.rank), h.job_ns) &&
 		   rank_late_matters(h.rank->sure_ns - h.rank->longest_sure_ns, h.job_ns) &&
-		   rank_parts_habit(&ranks->parts, h.rank->index, ranks->n);
-	/* One that stands out without a habit of it had a bad time: that is neither "mostly" nor "now one and now another". */
+		   rank_parts_systematic(&ranks->parts, h.rank->index, ranks->n);
+	/* One that stands out, but not systematically, had a bad time: that is neither "mostly" nor "now one and now another". */
 	if (h.mostly)
 		h.by = judge_rank(ranks, h.rank);
 	else if (!outstanding &&

@@ -6,9 +6,9 @@
 #include "job.h"
 #include "text/text.h"
 
-/* What a rank's lateness costs at least, to be told, and when it is a habit where there are few ranks: ranks/habit.h. */
+/* What a rank's lateness costs at least, to be told, and when it is systematic where there are few ranks: ranks/lateness.h. */
 #define USUAL_PPM \
-	5000 /* and so much of it without the tenth in which it was latest: hiccups are no habit */
+	5000 /* and so much of it without the tenth in which it was latest: hiccups are not systematic */
 /* In so many operations a rank may be late by far more than chance by chance: hiccups come to all. A rank
  * with far more of these than the median has a reason of its own. It need not be late in most
  * operations: of those of a step all but the first find the ranks together. */
@@ -75,7 +75,7 @@ static bool is_far(const struct spread *s, uint64_t value)
 /* ---- how often, and how much as a rule ------------------------------------------------------- */
 
 #define HICCUPS_PART \
-	10 /* what a rank does in fewer of its operations than one of so many is no habit */
+	10 /* what a rank does in fewer of its operations than one of so many is not systematic */
 
 /* Of all that are late, by any amount, the median: chance. */
 static uint64_t chance_of(const struct job *job)
@@ -95,7 +95,7 @@ static uint64_t chance_of(const struct job *job)
 	return median_ns;
 }
 
-static void find_habits(struct job *job)
+static void find_usual_lateness(struct job *job)
 {
 	uint64_t event_ns =
 		job->late ? max_u64(chance_of(job) * EVENT_TIMES, job->typical_ns / EVENT_PART) : 0;
@@ -177,7 +177,7 @@ struct usual {
 };
 
 /* In nearly all of its operations, by a bit; or now and then, by much. */
-static bool has_habit(const struct job_rank *r, const struct usual *u)
+static bool is_systematic(const struct job_rank *r, const struct usual *u)
 {
 	uint64_t usual_ns = r->usual_late_ns * job_operations_of(r);
 	uint64_t more = r->often_late - min_u64(u->often, r->often_late);
@@ -195,10 +195,10 @@ static bool is_late(const struct job *job, const struct job_rank *r, const struc
 	if (r->met < MET_LEAST || !rank_late_matters(usually_behind_ns(r), met_ns(r)))
 		return false;
 	if (job->n_ranks <= JOB_PARTS_MOST &&
-	    !rank_parts_habit(&job->parts, (size_t)(r - job->ranks), job->n_ranks))
+	    !rank_parts_systematic(&job->parts, (size_t)(r - job->ranks), job->n_ranks))
 		return false;
 	if (job->n_ranks >= JOB_FEW)
-		return has_habit(r, u);
+		return is_systematic(r, u);
 	return mean_late_ns(r) / FEW_TIMES >= u->mean_late_ns &&
 	       rank_late_matters(of_all(r, r->sure_ns), met_ns(r));
 }
@@ -419,7 +419,7 @@ static uint64_t lost_ppm(const struct job_rank *r, const struct measure *measure
 }
 
 /* Losses that come by chance, none longer than the longest: the usual distance of their sum from what is usual is the square
- * root of the longest times the sum, at most. A few long ones are no habit, whatever they add up to. */
+ * root of the longest times the sum, at most. A few long ones are not systematic, whatever they add up to. */
 static bool is_often(const struct job_rank *r, const struct measure *measure, uint64_t usual_ppm)
 {
 	double ns = (double)r->lost[measure->of].ns;
@@ -540,7 +540,7 @@ void job_differ(struct job *job)
 	bool *told = xcalloc(job->n_ranks + 1, sizeof(*told)), *late;
 	size_t i;
 
-	find_habits(job);
+	find_usual_lateness(job);
 	late = find_late(job);
 	tell_all_late(job, late, told);
 	for (i = 0; i < ARRAY_SIZE(measures); i++)

@@ -64,7 +64,7 @@ struct job_rank {
 	uint64_t longest_behind_ns; /* … in one … */
 	uint64_t beside_ns; /* … and in those in which another one was the last */
 	uint64_t
-		usual_late_ns; /* on average, but for the tenth in which it was latest: a habit, no hiccups */
+		usual_late_ns; /* on average, but for the tenth in which it was latest: systematic, no hiccups */
 	uint64_t often_late; /* in how many it was late by far more than ranks are by chance */
 	uint64_t sure_ns; /* of late_ns, what something waited for, but for the longest */
 	uint64_t waited_ns; /* until the last one came */

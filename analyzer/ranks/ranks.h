@@ -14,7 +14,7 @@
 #ifndef CUDASPY_RANKS_H
 #define CUDASPY_RANKS_H
 
-#include "habit.h"
+#include "lateness.h"
 #include "idle/idle.h"
 
 #define RANKS_MOST 2048 /* are told apart; processes beyond these are left out and counted */

@@ -1,5 +1,5 @@
 /*
- * tests/unit/test_analyzer_habit.c: is a rank's lateness a habit or chance (ranks/habit.c)? Two real jobs of PyTorch, and
+ * tests/unit/test_analyzer_lateness.c: is a rank late systematically or by chance (ranks/lateness.c)? Two real jobs of PyTorch, and
  * made-up ones.
  */
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "ranks/habit.h"
+#include "ranks/lateness.h"
 
 #define US 1000ull
 #define MS 1000000ull
@@ -56,7 +56,7 @@ static void test_real(void **state)
 	static const struct {
 		const int *tenths;
 		size_t n;
-		bool habit;
+		bool systematic;
 	} jobs[] = {
 		{clean, ARRAY_SIZE(clean), false},
 		{cpu, ARRAY_SIZE(cpu), true},
@@ -68,8 +68,8 @@ static void test_real(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(jobs); i++) {
 		tell(&parts, jobs[i].tenths, jobs[i].n);
-		assert_int_equal(rank_parts_habit(&parts, 1, 2), jobs[i].habit);
-		assert_false(rank_parts_habit(&parts, 0, 2));
+		assert_int_equal(rank_parts_systematic(&parts, 1, 2), jobs[i].systematic);
+		assert_false(rank_parts_systematic(&parts, 0, 2));
 		rank_parts_release(&parts);
 	}
 }
@@ -102,8 +102,8 @@ static void test_begin(void **state)
 			if (!i && k == 2)
 				rank_parts_add(&parts, 0, 41 * MS);
 		}
-	assert_true(rank_parts_habit(&parts, 1, 2));
-	assert_false(rank_parts_habit(&parts, 0, 2));
+	assert_true(rank_parts_systematic(&parts, 1, 2));
+	assert_false(rank_parts_systematic(&parts, 0, 2));
 	rank_parts_release(&parts);
 }
 
@@ -121,8 +121,8 @@ static void test_long(void **state)
 				       i % 4 == 3 ? 3 * MS : 50 * US);
 		}
 		assert_true(parts.n_bins <= RANK_BINS);
-		assert_true(rank_parts_habit(&parts, 2, 3));
-		assert_false(rank_parts_habit(&parts, 0, 3));
+		assert_true(rank_parts_systematic(&parts, 2, 3));
+		assert_false(rank_parts_systematic(&parts, 0, 3));
 		rank_parts_release(&parts);
 	}
 }
@@ -143,8 +143,8 @@ static void test_half(void **state)
 			else if (twin)
 				rank_parts_add(&parts, 1, 2 * MS);
 		}
-		assert_int_equal(rank_parts_habit(&parts, 3, 4), !twin);
-		assert_false(rank_parts_habit(&parts, 1, 4));
+		assert_int_equal(rank_parts_systematic(&parts, 3, 4), !twin);
+		assert_false(rank_parts_systematic(&parts, 1, 4));
 		rank_parts_release(&parts);
 	}
 }
@@ -163,8 +163,8 @@ static void test_hiccups(void **state)
 		else
 			rank_parts_add(&parts, 1, MS);
 	}
-	assert_true(rank_parts_habit(&parts, 1, 2));
-	assert_false(rank_parts_habit(&parts, 0, 2));
+	assert_true(rank_parts_systematic(&parts, 1, 2));
+	assert_false(rank_parts_systematic(&parts, 0, 2));
 	rank_parts_release(&parts);
 }
 
@@ -175,17 +175,17 @@ static void test_few(void **state)
 	unsigned int i;
 
 	(void)state;
-	assert_false(rank_parts_habit(&parts, 0, 2));
+	assert_false(rank_parts_systematic(&parts, 0, 2));
 	for (i = 0; i < 7; i++) {
 		rank_parts_next(&parts);
 		rank_parts_add(&parts, 1, MS);
 	}
-	assert_false(rank_parts_habit(&parts, 1, 2));
+	assert_false(rank_parts_systematic(&parts, 1, 2));
 	rank_parts_next(&parts);
 	rank_parts_add(&parts, 1, UINT64_MAX);
-	assert_false(rank_parts_habit(&parts, 0, 2));
-	assert_false(rank_parts_habit(&parts, 9, 10));
-	assert_true(rank_parts_habit(&parts, 1, 10));
+	assert_false(rank_parts_systematic(&parts, 0, 2));
+	assert_false(rank_parts_systematic(&parts, 9, 10));
+	assert_true(rank_parts_systematic(&parts, 1, 10));
 	rank_parts_release(&parts);
 }
 

@@ -1,10 +1,10 @@
 /*
- * analyzer/ranks/habit.c: operations in bins as they come, and what the parts of the run say of a rank. Called for each
+ * analyzer/ranks/lateness.c: operations in bins as they come, and what the parts of the run say of a rank. Called for each
  * operation in which ranks are compared, and at the end.
  */
 #include <math.h>
 #include <stdlib.h>
-#include "habit.h"
+#include "lateness.h"
 #include "base/median.h"
 
 #define PARTS_MOST 8
@@ -100,7 +100,7 @@ static uint64_t operations_of(const struct rank_parts *parts)
 	return sum;
 }
 
-/* What happens once is no habit: the longest lateness, where no other one is nearly as long. */
+/* What happens once is not systematic: the longest lateness, where no other one is nearly as long. */
 static bool has_once(const struct rank_bins *late)
 {
 	return late->longest_ns > late->second_ns + late->second_ns / 2;
@@ -181,8 +181,8 @@ static bool is_steady(double *more, size_t n)
 	return mean > 0 && mean * mean * (double)n * (double)(n - 1) >= STEADY * STEADY * square;
 }
 
-static bool is_habit(const struct rank_parts *parts, bool roots, size_t rank, size_t n_ranks,
-		     size_t n)
+static bool is_systematic(const struct rank_parts *parts, bool roots, size_t rank, size_t n_ranks,
+			  size_t n)
 {
 	double late[PARTS_MOST] = {0}, more[PARTS_MOST] = {0}, most;
 	size_t alone = 0, i;
@@ -196,7 +196,7 @@ static bool is_habit(const struct rank_parts *parts, bool roots, size_t rank, si
 	return (!roots && alone * ALONE_PARTS >= n) || is_steady(more, n);
 }
 
-bool rank_parts_habit(const struct rank_parts *parts, size_t rank, size_t n_ranks)
+bool rank_parts_systematic(const struct rank_parts *parts, size_t rank, size_t n_ranks)
 {
 	uint64_t operations = operations_of(parts);
 	size_t n = operations / PART_OPERATIONS;
@@ -204,5 +204,6 @@ bool rank_parts_habit(const struct rank_parts *parts, size_t rank, size_t n_rank
 	if (operations < OPERATIONS_LEAST || n_ranks < 2)
 		return false;
 	n = n < PARTS_LEAST ? PARTS_LEAST : n > PARTS_MOST ? PARTS_MOST : n;
-	return is_habit(parts, false, rank, n_ranks, n) || is_habit(parts, true, rank, n_ranks, n);
+	return is_systematic(parts, false, rank, n_ranks, n) ||
+	       is_systematic(parts, true, rank, n_ranks, n);
 }

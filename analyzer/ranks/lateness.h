@@ -1,15 +1,15 @@
 /*
- * analyzer/ranks/habit.h: is it a habit of a rank to come late to collective operations, or chance? One rule, for the report
+ * analyzer/ranks/lateness.h: does a rank come late to collective operations systematically, or by chance? One rule, for the report
  * of traces (findings/held_up.c) and for that of digests (job/differ.c).
  *
  * How long the same work takes on a host changes by itself, for a while each time: a rank may be the last one in three of
  * four operations for half a minute, and another one for the next. So operations in a row are no evidence of their own.
- * The run is divided into parts, and a habit shows in nearly all of them: as time; or, where hiccups of any rank are more
+ * The run is divided into parts, and what is systematic shows in nearly all of them: as time; or, where hiccups of any rank are more
  * than that, as the sum of square roots of times, in which what comes again and again counts more. Or it is, in many
  * parts, far more than what any other rank ever does.
  */
-#ifndef CUDASPY_HABIT_H
-#define CUDASPY_HABIT_H
+#ifndef CUDASPY_LATENESS_H
+#define CUDASPY_LATENESS_H
 
 #include "base/util.h"
 
@@ -39,7 +39,7 @@ void rank_parts_add(struct rank_parts *parts, size_t rank, uint64_t late_ns);
 void rank_parts_release(struct rank_parts *parts);
 
 /* Of n_ranks that there are, in any order. */
-bool rank_parts_habit(const struct rank_parts *parts, size_t rank, size_t n_ranks);
+bool rank_parts_systematic(const struct rank_parts *parts, size_t rank, size_t n_ranks);
 
 /* Is it enough to be told, of a job's time? */
 static inline bool rank_late_matters(uint64_t late_ns, uint64_t job_ns)
