@@ -10,7 +10,7 @@
  * does not show: the host may refill the one buffer of its input, hand results to a library or a
  * network card that reads the GPU's memory, take the time, or sleep. So it is a note.
  *
- * Once is no habit: at the end of a measurement, of a phase or of a thread's preparations every
+ * Once does not count: at the end of a measurement, of a phase or of a thread's preparations every
  * program waits, and it is no problem. So it takes ten rounds of each thread, and not at the begin
  * and in the middle only.
  */

@@ -3,7 +3,7 @@
  * such reasons have in common. Called when all records have been read.
  *
  * A case is a GPU that was certainly idle for a good part of its work because of that, its longest
- * such gap aside: what a program does once is no habit. What other findings have of the idle time is
+ * such gap aside: what a program does once is not systematic. What other findings have of the idle time is
  * no case.
  */
 #include <stdlib.h>
@@ -19,9 +19,9 @@
 
 static bool is_case(const struct hungry *h)
 {
-	uint64_t habit_ns = h->ns - min_u64(h->ns, h->longest_ns);
+	uint64_t repeated_ns = h->ns - min_u64(h->ns, h->longest_ns);
 
-	return habit_ns >= LEAST_NS && habit_ns >= h->work_ns / LEAST_PART;
+	return repeated_ns >= LEAST_NS && repeated_ns >= h->work_ns / LEAST_PART;
 }
 
 static bool is_of(const struct idle_sum *sum, uint64_t causes)

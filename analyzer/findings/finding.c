@@ -569,48 +569,48 @@ static bool is_small_case(const struct finding *f)
 }
 
 /* The small cases of a detector. */
-struct habit {
+struct small_cases {
 	struct finding *first; /* the costliest */
 	struct thread_costs costs;
 	uint64_t cases, ns;
 };
 
-static void add_case(struct habit *habit, struct finding *f)
+static void add_case(struct small_cases *small, struct finding *f)
 {
-	if (!habit->first || cost_ns(&f->cost) > cost_ns(&habit->first->cost))
-		habit->first = f;
-	habit->cases++;
-	habit->ns += cost_ns(&f->cost);
-	finding_add_costs(&habit->costs, f);
+	if (!small->first || cost_ns(&f->cost) > cost_ns(&small->first->cost))
+		small->first = f;
+	small->cases++;
+	small->ns += cost_ns(&f->cost);
+	finding_add_costs(&small->costs, f);
 }
 
-static void weigh_habit(const struct accounting *a, struct habit *habit)
+static void show_sum(const struct accounting *a, struct small_cases *small)
 {
-	struct stake stake = stake_of(a, &habit->costs, habit->ns);
+	struct cost_share cost_share = cost_share_of(a, &small->costs, small->ns);
 
-	if (habit->cases < 2 || finding_little(habit->ns, stake.share))
+	if (small->cases < 2 || finding_little(small->ns, stake.share))
 		return;
-	habit->first->alike = (struct alike){.count = habit->cases - 1,
-					     .ns = habit->ns - cost_ns(&habit->first->cost),
+	small->first->alike = (struct alike){.count = small->cases - 1,
+					     .ns = small->ns - cost_ns(&small->first->cost),
 					     .stake = stake};
-	habit->first->remarks.shown = true;
+	small->first->remarks.shown = true;
 }
 
-/* One habit at many places: each costs little, and all of them together do not. The costliest is
+/* One fault at many places: each costs little, and all of them together do not. The costliest is
  * shown and says so. */
 static void add_up(const struct accounting *a, struct finding *findings, size_t n)
 {
-	struct habit *habits = xcalloc(detector_rows, sizeof(*habits));
+	struct small_cases *sums = xcalloc(detector_rows, sizeof(*sums));
 	size_t i;
 
 	for (i = 0; i < n; i++)
 		if (is_small_case(&findings[i]))
-			add_case(&habits[findings[i].site->key.detector], &findings[i]);
+			add_case(&sums[findings[i].site->key.detector], &findings[i]);
 	for (i = 0; i < detector_rows; i++) {
-		weigh_habit(a, &habits[i]);
-		thread_costs_release(&habits[i].costs);
+		show_sum(a, &sums[i]);
+		thread_costs_release(&sums[i].costs);
 	}
-	free(habits);
+	free(sums);
 }
 
 /* What comes again is judged by the time in which it does; what does not is a note, unless it is wrong. */

@@ -34,7 +34,7 @@ bool observed_covers(const struct observed *o, uint64_t stream, const struct cla
 
 /* Was nothing handed to the device while the call lasted? only: the stream that alone had work when
  * it began, for observed_covers; 0: several had, or none. */
-bool observed_stood_still(const struct observed *o, uint64_t *only);
+bool observed_nothing_submitted(const struct observed *o, uint64_t *only);
 
 /* Does the call wait for the GPU, and is it made for that? */
 bool observed_means_to_wait(const struct observed *o);

@@ -63,7 +63,7 @@ struct site_cost {
 
 struct site {
 	struct site_key key;
-	struct reading_moment born; /* when it came up */
+	struct reading_position created; /* when it came up */
 	uint64_t count, bytes, failed;
 	uint64_t total_ns; /* duration of all calls */
 	uint64_t hidden_ns; /* of that, hidden waits for the GPU */
@@ -120,8 +120,8 @@ bool findings_join(struct findings *whole, struct findings *const *parts, struct
 /* Of calls that are open still, nothing comes after them. Once, after the last record. */
 void sites_settle(struct accounting *a);
 
-/* What is at stake at a site. */
-struct stake site_stake(const struct accounting *a, const struct site *site);
+/* What is at cost_share at a site. */
+struct cost_share site_cost_share(const struct accounting *a, const struct site *site);
 
 /* In how many tenths of its process's work the site was called: 10 is all the time. By submissions
  * (launches and copies), for a program may load its data for longer than it works. */
