@@ -105,7 +105,7 @@ static uint64_t excess_ns(const struct completed_call *f)
 	return f->bucket_ns[BUCKET_IOCTL] - f->kernel_ns;
 }
 
-bool kernel_overlap_matters(const struct completed_call *f)
+bool kernel_overlap_is_significant(const struct completed_call *f)
 {
 	return excess_ns(f) >= EXCESS_LEAST_NS;
 }

@@ -43,7 +43,7 @@ void kernel_overlap_add_wait(struct kernel_overlap *c, struct thread_account *ac
 
 /* Of a divided call: was it in the kernel module for so long that other threads in it are worth a
  * search? */
-bool kernel_overlap_matters(const struct completed_call *f);
+bool kernel_overlap_is_significant(const struct completed_call *f);
 
 /* Says so, when other threads' requests of the same time have been met, too. account: the thread's. */
 void kernel_overlap_find(struct accounting *a, struct thread_account *account,

@@ -41,7 +41,7 @@ void unattributed_remember(struct accounting *a, const struct completed_call *f)
 {
 	struct unattributed_waits *r = waits_of(a, f);
 
-	if (!is_unexplained(a, f) && !kernel_overlap_matters(f))
+	if (!is_unexplained(a, f) && !kernel_overlap_is_significant(f))
 		return;
 	r->all = grow(r->all, r->n, sizeof(*r->all));
 	r->all[r->n] = *f;
@@ -82,7 +82,7 @@ static void explain(struct accounting *a, const struct completed_call *f)
 
 static void solve(struct accounting *a, const struct completed_call *f)
 {
-	if (kernel_overlap_matters(f))
+	if (kernel_overlap_is_significant(f))
 		kernel_overlap_find(a, thread_account_of(a, f->thread), f);
 	if (is_unexplained(a, f))
 		explain(a, f);

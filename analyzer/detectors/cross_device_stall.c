@@ -36,7 +36,7 @@ static void conclude(const struct accounting *a, struct found *found)
 	struct stall stall = stall_sum(a, true, found);
 	struct finding *finding;
 
-	if (!stall_matters(&stall))
+	if (!stall_is_significant(&stall))
 		return;
 	finding = detector_add(&detector_cross_device_stall, found);
 	stall_fill(texts, a->model, &stall, processes(texts, &stall), finding);

@@ -24,7 +24,7 @@ static void conclude(const struct accounting *a, struct found *found)
 	struct stall stall = stall_sum(a, false, found);
 	struct finding *finding;
 
-	if (!stall_matters(&stall))
+	if (!stall_is_significant(&stall))
 		return;
 	finding = detector_add(&detector_same_device_stall, found);
 	stall_fill(found->texts, a->model, &stall,

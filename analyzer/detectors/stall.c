@@ -237,15 +237,15 @@ struct stall stall_sum(const struct accounting *a, bool across_devices, const st
 }
 
 /* That part of the waits. */
-static bool matters(const struct stall *stall, double ns)
+static bool is_significant(const struct stall *stall, double ns)
 {
 	return ns >= STALL_LEAST_NS &&
 	       stall->stake.share * ns / stall->waited_ns >= STALL_LEAST_SHARE;
 }
 
-bool stall_matters(struct stall *stall)
+bool stall_is_significant(struct stall *stall)
 {
-	if (matters(stall, stall->waited_ns))
+	if (is_significant(stall, stall->waited_ns))
 		return true;
 	thread_costs_release(&stall->costs);
 	return false;
@@ -366,6 +366,6 @@ void stall_fill(struct arena *texts, const struct model *model, const struct sta
 					     : (uint64_t)stall->charged_ns;
 	finding->remarks.once = is_beginning(model, stall) ||
 				(!stall->loads_again && stall->loading_ns >= stall->waited_ns / 2 &&
-				 !matters(stall, stall->waited_ns - stall->loading_ns));
+				 !is_significant(stall, stall->waited_ns - stall->loading_ns));
 	fill_cure(texts, model->set, stall, processes, finding);
 }

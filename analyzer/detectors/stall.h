@@ -51,7 +51,7 @@ struct stall {
 struct stall stall_sum(const struct accounting *a, bool across_devices, const struct found *found);
 
 /* Is it long enough to be told? Once; if it is, stall_fill comes next. */
-bool stall_matters(struct stall *stall);
+bool stall_is_significant(struct stall *stall);
 
 /* "1.2 s of it while one of them was in cudaMallocHost (its own work)". */
 const char *stall_mostly(struct arena *texts, const struct trace_set *set,

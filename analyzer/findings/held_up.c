@@ -110,12 +110,12 @@ struct held_up held_up_judge(const struct ranks *ranks)
 	h.job_ns = without_outside(&ranks->steps, h.job_ns);
 	if (ranks->part > 0) /* what is late is of that part, too */
 		h.job_ns = (uint64_t)((double)h.job_ns * ranks->part);
-	if (!h.rank || !rank_late_matters(h.late_ns, h.job_ns) ||
-	    !rank_late_matters(most_exposed_ns(ranks), h.job_ns))
+	if (!h.rank || !rank_late_is_significant(h.late_ns, h.job_ns) ||
+	    !rank_late_is_significant(most_exposed_ns(ranks), h.job_ns))
 		return h;
 	outstanding = stands_out(ranks, h.rank);
-	h.mostly = outstanding && rank_late_matters(usual_ns(h.rank), h.job_ns) &&
-		   rank_late_matters(h.rank->sure_ns - h.rank->longest_sure_ns, h.job_ns) &&
+	h.mostly = outstanding && rank_late_is_significant(usual_ns(h.rank), h.job_ns) &&
+		   rank_late_is_significant(h.rank->sure_ns - h.rank->longest_sure_ns, h.job_ns) &&
 		   rank_parts_systematic(&ranks->parts, h.rank->index, ranks->n);
 	/* One that stands out, but not systematically, had a bad time: that is neither "mostly" nor "now one and now another". */
 	if (h.mostly)

@@ -192,7 +192,7 @@ static bool is_systematic(const struct job_rank *r, const struct usual *u)
 /* Of few ranks the parts of the run alone tell whether it is chance, of very many it is enough that no other one is like it. */
 static bool is_late(const struct job *job, const struct job_rank *r, const struct usual *u)
 {
-	if (r->met < MET_LEAST || !rank_late_matters(usually_behind_ns(r), met_ns(r)))
+	if (r->met < MET_LEAST || !rank_late_is_significant(usually_behind_ns(r), met_ns(r)))
 		return false;
 	if (job->n_ranks <= JOB_PARTS_MOST &&
 	    !rank_parts_systematic(&job->parts, (size_t)(r - job->ranks), job->n_ranks))
@@ -200,7 +200,7 @@ static bool is_late(const struct job *job, const struct job_rank *r, const struc
 	if (job->n_ranks >= JOB_FEW)
 		return is_systematic(r, u);
 	return mean_late_ns(r) / FEW_TIMES >= u->mean_late_ns &&
-	       rank_late_matters(of_all(r, r->sure_ns), met_ns(r));
+	       rank_late_is_significant(of_all(r, r->sure_ns), met_ns(r));
 }
 
 static bool *find_late(struct job *job)

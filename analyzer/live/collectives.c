@@ -317,7 +317,7 @@ static const char *what_it_does(const struct live_words *w, const struct group *
 
 	if (rank->at == RANK_ELSEWHERE)
 		return where_it_is(w, g, rank);
-	t = live_that_matters(rank->process, rank->op ? rank->op->thread->tid : rank->comm->tid);
+	t = live_decisive_thread(rank->process, rank->op ? rank->op->thread->tid : rank->comm->tid);
 	if (t && t->doing != LIVE_GOES_ON)
 		return arena_printf(w->texts, "%s%s", live_chain_text(w, t), python_line(w, t));
 	return arena_printf(w->texts, "rank %u makes other calls meanwhile", rank->comm->rank);

@@ -278,7 +278,7 @@ static const char *seen_here(const struct live_words *w, const char *line)
 
 	for (i = 0; pid && i < live->n_processes; i++)
 		if (is_called(&live->processes[i], pid)) {
-			const struct live_thread *t = live_that_matters(&live->processes[i], 0);
+			const struct live_thread *t = live_decisive_thread(&live->processes[i], 0);
 
 			return t ? thread_text(w, t) : NULL;
 		}

@@ -75,7 +75,8 @@ struct live_rank *ranks_compare(const struct live_words *w, uint64_t after_ns, s
 
 /* The thread of the process that says why it does not go on. submitter: the thread that called NCCL last, 0 unknown. NULL:
  * it has none. */
-const struct live_thread *live_that_matters(const struct live_process *process, uint32_t submitter);
+const struct live_thread *live_decisive_thread(const struct live_process *process,
+					       uint32_t submitter);
 
 /* For ranks_compare. */
 void verdict_add(struct verdicts *v, enum verdict_kind kind, uint64_t ns, const char *text);

@@ -42,7 +42,7 @@ void rank_parts_release(struct rank_parts *parts);
 bool rank_parts_systematic(const struct rank_parts *parts, size_t rank, size_t n_ranks);
 
 /* Is it enough to be told, of a job's time? */
-static inline bool rank_late_matters(uint64_t late_ns, uint64_t job_ns)
+static inline bool rank_late_is_significant(uint64_t late_ns, uint64_t job_ns)
 {
 	return late_ns >= RANK_LATE_LEAST_NS &&
 	       (double)late_ns * 1e6 >= (double)job_ns * RANK_LATE_LEAST_PPM;

@@ -192,11 +192,11 @@ static void test_few(void **state)
 static void test_matters(void **state)
 {
 	(void)state;
-	assert_true(rank_late_matters(25 * MS, 1000 * MS));
-	assert_false(rank_late_matters(24 * MS, 1000 * MS));
-	assert_false(rank_late_matters(MS, MS));
-	assert_true(rank_late_matters(2 * MS, 0));
-	assert_false(rank_late_matters(0, 0));
+	assert_true(rank_late_is_significant(25 * MS, 1000 * MS));
+	assert_false(rank_late_is_significant(24 * MS, 1000 * MS));
+	assert_false(rank_late_is_significant(MS, MS));
+	assert_true(rank_late_is_significant(2 * MS, 0));
+	assert_false(rank_late_is_significant(0, 0));
 }
 
 int main(void)

@@ -953,7 +953,7 @@ static void test_matters(void **state)
 				page->tid = (uint32_t)getpid();
 		}
 		look_twice();
-		t = live_that_matters(&live.processes[0], TID + 2);
+		t = live_decisive_thread(&live.processes[0], TID + 2);
 		if (!t || t->tid != expected)
 			fail_msg("row %zu: thread %u", i, t ? t->tid : 0);
 		end();

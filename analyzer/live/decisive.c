@@ -1,5 +1,5 @@
 /*
- * analyzer/live/matters.c: of a process's threads the one that says why it does not go on. Called where a rank is spoken
+ * analyzer/live/decisive.c: of a process's threads the one that says why it does not go on. Called where a rank is spoken
  * of: by collectives.c and ras.c.
  *
  * The thread that called NCCL last need not be it: PyTorch submits gradients from a thread of its own, which waits for
@@ -65,7 +65,8 @@ static enum weight weight_of(const struct live_thread *t, bool helper)
 	return t->waits ? weight_of_wait(t, helper) : weight_of_state(t, helper);
 }
 
-const struct live_thread *live_that_matters(const struct live_process *process, uint32_t submitter)
+const struct live_thread *live_decisive_thread(const struct live_process *process,
+					       uint32_t submitter)
 {
 	const struct live_thread *best = NULL;
 	enum weight most = WEIGHT_IDLE;
