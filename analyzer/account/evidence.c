@@ -138,7 +138,7 @@ static bool finds_nothing(struct evidence *v, struct thread_state *t, const stru
 
 	if (!cold && waits->what != GPU_WAIT_DEVICE)
 		awaited = work_awaited(&v->work, &t->last, record, waits);
-	else if (!work_stood_still(&v->work, record, &only))
+	else if (!work_nothing_submitted(&v->work, record, &only))
 		return false;
 	/* The stream of an event whose recording was not seen is unknown. */
 	if (cold || waits->what == GPU_WAIT_DEVICE || awaited == UINT64_MAX)

@@ -256,7 +256,7 @@ bool work_covers(struct gpu_work *w, const struct record *record, const struct g
 	}
 }
 
-bool work_stood_still(struct gpu_work *w, const struct record *record, uint64_t *only)
+bool work_nothing_submitted(struct gpu_work *w, const struct record *record, uint64_t *only)
 {
 	const struct device_streams *d = streams_of_device(w, record);
 	uint64_t begin_ns = record_begin_ns(record), busy = 0;

@@ -200,7 +200,7 @@ bool work_covers(struct gpu_work *w, const struct record *record, const struct g
 
 /* Was nothing handed to the call's device while it lasted? only: the stream that alone had work
  * outstanding when it began, as its own thread's records have it; 0: several had, or none. */
-bool work_stood_still(struct gpu_work *w, const struct record *record, uint64_t *only);
+bool work_nothing_submitted(struct gpu_work *w, const struct record *record, uint64_t *only);
 
 /* Was anything outstanding on the call's device when it began? */
 bool work_on_device(struct gpu_work *w, const struct record *record);

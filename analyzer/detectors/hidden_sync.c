@@ -36,7 +36,8 @@ static bool judge(const struct observed *o, struct verdict *v)
 	if (is_load(o->contract) && !observed_is_no_loading(o))
 		v->variant = PERHAPS;
 	else
-		v->open = o->waits->what == GPU_WAIT_DEVICE && observed_stood_still(o, &v->mark);
+		v->open = o->waits->what == GPU_WAIT_DEVICE &&
+			  observed_nothing_submitted(o, &v->mark);
 	return true;
 }
 

@@ -51,9 +51,9 @@ bool observed_covers(const struct observed *o, uint64_t stream, const struct cla
 			   claim->end_ns);
 }
 
-bool observed_stood_still(const struct observed *o, uint64_t *only)
+bool observed_nothing_submitted(const struct observed *o, uint64_t *only)
 {
-	return work_stood_still(&o->accounts->work, o->record, only);
+	return work_nothing_submitted(&o->accounts->work, o->record, only);
 }
 
 bool observed_means_to_wait(const struct observed *o)
