@@ -116,7 +116,7 @@ struct thread_account {
 	uint64_t slices; /* of its host's cpu_pressure: it has been counted in, or is past */
 	struct cpu_pressure *cpu_pressure;
 	size_t n_waits, n_open, n_deferred; /* of those below */
-	size_t n_impatient; /* of the claims, those that have to see whatever call comes next */
+	size_t n_need_next; /* of the claims, those that have to see whatever call comes next */
 	/* Of the scheduler's account just read; 0 none. */
 	uint64_t sched_window_ns, not_running_ns, running_ns;
 	struct gpu_stream *stream; /* it used last */

@@ -173,7 +173,7 @@ static bool settle(struct claim *claim, const struct observed *next)
 	return settled != SETTLED_NOT || !next;
 }
 
-static bool is_impatient(const struct claim *claim)
+static bool needs_next(const struct claim *claim)
 {
 	return !detectors_row(claim->site->key.detector)->patient;
 }
@@ -181,7 +181,7 @@ static bool is_impatient(const struct claim *claim)
 static void settle_oldest(struct thread_account *c)
 {
 	settle(&c->open[0], NULL);
-	c->n_impatient -= is_impatient(&c->open[0]);
+	c->n_need_next -= needs_next(&c->open[0]);
 	memmove(&c->open[0], &c->open[1], --c->n_open * sizeof(*c->open));
 }
 
@@ -193,7 +193,7 @@ static void leave_open(struct thread_account *c, const struct claim *claim)
 		c->open_size = c->open_size ? 2 * c->open_size : 1;
 		c->open = xrealloc(c->open, c->open_size, sizeof(*c->open));
 	}
-	c->n_impatient += is_impatient(claim);
+	c->n_need_next += needs_next(claim);
 	c->open[c->n_open++] = *claim;
 }
 
@@ -218,7 +218,7 @@ static void settle_earlier(const struct observed *next)
 			claim->outside_ns += next->call->begin_ns - claim->seen_ns;
 		claim->seen_ns = next->call->end_ns;
 		if (settle(claim, next)) {
-			c->n_impatient -= is_impatient(claim);
+			c->n_need_next -= needs_next(claim);
 			continue;
 		}
 		claim->looks_ns += look_ns(next->call);

@@ -37,7 +37,7 @@ void fast_path_close(struct fast_path *path, struct callstats *s);
 /* Has the thread anything in progress that the next call has to be looked at for? */
 static inline bool fast_path_is_free(const struct thread_account *c)
 {
-	return !(c->n_waits | c->n_impatient | c->n_deferred | c->sched_window_ns | c->starts_up |
+	return !(c->n_waits | c->n_need_next | c->n_deferred | c->sched_window_ns | c->starts_up |
 		 c->gap_recorded);
 }
 
