@@ -91,7 +91,7 @@ static const char *keep(const struct findings *f, const struct site *site, struc
 	if (site->rounds.count < ROUNDS_LEAST || site->count < ROUNDS_LEAST * site->threads ||
 	    site_spread(f->accounts, site) < TENTHS_LEAST || writes_to_host(f->accounts, site))
 		return NULL;
-	finding->remarks.perhaps_free = true;
+	finding->remarks.maybe_harmless = true;
 	return arena_printf(
 		texts,
 		"%llu times the thread waited for the GPU, %s in all, which brought "

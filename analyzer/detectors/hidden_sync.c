@@ -103,7 +103,7 @@ static const char *keep(const struct findings *f, const struct site *site, struc
 			site->count == 1 ? "it" : "them");
 	}
 	finding->cost.stake = finding_stake(f->accounts, finding);
-	finding->remarks.perhaps_free = *anyway && finding_gains_little(finding);
+	finding->remarks.maybe_harmless = *anyway && finding_gains_little(finding);
 	return arena_printf(texts,
 			    "%s waited for the GPU for %s, which such calls do not "
 			    "promise to do%s%s",

@@ -69,7 +69,8 @@ static void conclude(const struct accounting *a, struct found *found)
 	finding->cost.own_ns = finding->cost.gain_high_ns = sum.ns;
 	finding->cost.gain_known = true;
 	finding->remarks.shown = true;
-	finding->remarks.perhaps_free = true; /* a wait for the GPU might come later in any case */
+	finding->remarks.maybe_harmless =
+		true; /* a wait for the GPU might come later in any case */
 	finding->what = arena_printf(
 		found->texts,
 		"CUDA_LAUNCH_BLOCKING is set: %llu launch%s waited for the kernel's end, %s in "

@@ -146,7 +146,7 @@ static const char *keep(const struct findings *f, const struct site *site, struc
 		return keep_start(f->accounts, site, finding, texts);
 	if (site->cost.own_ns + (uint64_t)site->cost.others_ns < COST_LEAST_NS)
 		return NULL;
-	finding->remarks.perhaps_free = site->tally < site->cost.own_ns / 2;
+	finding->remarks.maybe_harmless = site->tally < site->cost.own_ns / 2;
 	loads = loads_of_new_code(f, site);
 	return arena_printf(texts,
 			    "%llu %s in the midst of the work, %s inside %s, the first at %s%s",

@@ -20,7 +20,7 @@ static const char *keep(const struct findings *f, const struct site *site, struc
 	const char *places = "";
 
 	(void)f;
-	finding->remarks.perhaps_free = true;
+	finding->remarks.maybe_harmless = true;
 	if (finding->origin.places > 1)
 		places = arena_printf(texts, " at %llu places, here most,",
 				      (unsigned long long)finding->origin.places);

@@ -42,7 +42,7 @@ static const char *keep(const struct findings *f, const struct site *site, struc
 {
 	if (site->rounds.count < ROUNDS_LEAST || site_spread(f->accounts, site) < TENTHS_LEAST)
 		return NULL;
-	finding->remarks.perhaps_free = true;
+	finding->remarks.maybe_harmless = true;
 	return arena_printf(texts,
 			    "%s the thread fetched a few bytes from the GPU and waited for "
 			    "them at once, and so for all work before them: %s in these waits",

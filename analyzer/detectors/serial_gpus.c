@@ -302,7 +302,7 @@ static void tell(const struct idle *idle, const struct turns *t, const struct pr
 	for (i = 0; i < t->n; i++)
 		finding->count += idle->gpus[t->gpus[i]].turns;
 	add_costs(idle, t, finding);
-	finding->remarks.perhaps_free = t->brought;
+	finding->remarks.maybe_harmless = t->brought;
 	finding->what = arena_printf(
 		texts,
 		"%s%s, fed by different threads, work in turn: in %s one of them worked for %s at "

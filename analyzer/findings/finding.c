@@ -565,7 +565,7 @@ static void find_cure(struct finding *finding, struct arena *texts)
 
 static bool is_small_case(const struct finding *f)
 {
-	return f->site && cost_ns(&f->cost) && !f->remarks.perhaps_free && finding_minor(f);
+	return f->site && cost_ns(&f->cost) && !f->remarks.maybe_harmless && finding_minor(f);
 }
 
 /* The small cases of a detector. */
@@ -758,7 +758,7 @@ bool finding_gains_little(const struct finding *f)
 
 bool finding_problem(const struct finding *f)
 {
-	return !f->cost.unknown && !f->remarks.perhaps_free && !f->remarks.once &&
+	return !f->cost.unknown && !f->remarks.maybe_harmless && !f->remarks.once &&
 	       !f->remarks.not_ours && !f->remarks.counted && !finding_minor(f) &&
 	       !finding_gains_little(f);
 }

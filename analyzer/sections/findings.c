@@ -238,7 +238,7 @@ static const struct evidence *worst_of(const struct finding *f)
 /* Why its cost is not what a problem's is. */
 static const char *note(const struct finding *f)
 {
-	if (f->remarks.perhaps_free)
+	if (f->remarks.maybe_harmless)
 		return ", a note (perhaps free)";
 	if (f->cost.unknown)
 		return ", a note (cost unknown)";

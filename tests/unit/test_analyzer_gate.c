@@ -418,7 +418,7 @@ static void test_notes(void **state)
 	size_t i;
 
 	(void)state;
-	all[1].remarks.perhaps_free = true;
+	all[1].remarks.maybe_harmless = true;
 	all[1].cost.gain_known = true;
 	for (i = 0; i < ARRAY_SIZE(rules); i++) {
 		memcpy(findings, all, sizeof(all));
@@ -496,7 +496,7 @@ static void test_said(void **state)
 					 0, NULL)),
 		0);
 	findings[0].cost.overlaps = true;
-	findings[4].remarks.perhaps_free = true;
+	findings[4].remarks.maybe_harmless = true;
 	findings[4].place.words = " here";
 	findings[4].cost.gain_known = true;
 	findings[4].cost.gain_high_ns = 7000000;
