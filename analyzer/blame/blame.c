@@ -507,8 +507,8 @@ static void divide_link(struct accounting *a, const struct wait_chain_link *link
 
 /* The hold interval that all of the link lies in, if its holder waited for a lock all the time: in the i-th wait of that
  * call. NULL: there is none, or it is a sample. */
-static const struct hold_interval *held_up_by(const struct wait_chain_link *link,
-					      const struct completed_call *f, size_t i)
+static const struct hold_interval *blocking_interval(const struct wait_chain_link *link,
+						     const struct completed_call *f, size_t i)
 {
 	const struct hold_interval *s;
 	const struct wait *w;
@@ -556,7 +556,7 @@ static void follow(struct accounting *a, struct wait_chain_link *link)
 		before_last = last;
 		last = s;
 		i = first_wait(f, link->begin_ns);
-		s = held_up_by(link, f, i);
+		s = blocking_interval(link, f, i);
 		if (!s) {
 			charge_call(a, link, f, i, link->begin_ns, link->end_ns);
 			return;

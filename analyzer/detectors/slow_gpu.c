@@ -2,20 +2,20 @@
  * analyzer/detectors/slow_gpu.c: one rank's GPU takes longer than the others' for the same work, and is last nearly always.
  */
 #include "table.h"
-#include "findings/held_up.h"
+#include "findings/straggler.h"
 
 static void conclude(const struct ranks *ranks, struct found *found)
 {
-	struct held_up h = held_up_judge(ranks);
+	struct straggler h = straggler_find(ranks);
 	struct finding *finding;
 
-	if (h.by != HELD_UP_BY_GPU)
+	if (h.by != STRAGGLER_BY_GPU)
 		return;
-	finding = held_up_finding(&detector_slow_gpu, ranks, &h, found);
+	finding = straggler_finding(&detector_slow_gpu, ranks, &h, found);
 	finding->what = arena_printf(found->texts,
 				     "%s; it had as much work submitted, and in time, as the "
 				     "others: its GPU takes longer for it",
-				     held_up_words(found->texts, &h));
+				     straggler_words(found->texts, &h));
 	finding->fix = detector_slow_gpu.fix;
 }
 

@@ -1,10 +1,10 @@
 /*
  * analyzer/detectors/straggler_rank.c: one rank of a job comes last to its collective operations because of what its thread
  * does, and all others wait for it. Its GPU is the reason of slow-gpu, different work that of uneven-work: a job is one
- * of these three at most (findings/held_up.h).
+ * of these three at most (findings/straggler.h).
  */
 #include "table.h"
-#include "findings/held_up.h"
+#include "findings/straggler.h"
 #include "text/text.h"
 #include "text/where.h"
 
@@ -96,15 +96,15 @@ static void conclude(const struct ranks *ranks, struct found *found)
 {
 	const struct model *model = ranks->idle->accounts->model;
 	struct arena *texts = found->texts;
-	struct held_up h = held_up_judge(ranks);
+	struct straggler h = straggler_find(ranks);
 	const struct idle_sum *sum;
 	struct finding *finding;
 
-	if (h.by != HELD_UP_BY_HOST)
+	if (h.by != STRAGGLER_BY_HOST)
 		return;
-	sum = held_up_reason(ranks->idle, h.rank);
-	finding = held_up_finding(&detector_straggler_rank, ranks, &h, found);
-	finding->what = held_up_words(texts, &h);
+	sum = straggler_reason(ranks->idle, h.rank);
+	finding = straggler_finding(&detector_straggler_rank, ranks, &h, found);
+	finding->what = straggler_words(texts, &h);
 	finding->fix = cure(sum);
 	if (sum) {
 		place(model->set, texts, sum, finding);

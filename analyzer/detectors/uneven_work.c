@@ -3,21 +3,21 @@
  * one and now another.
  */
 #include "table.h"
-#include "findings/held_up.h"
+#include "findings/straggler.h"
 #include "text/text.h"
 
 static void conclude(const struct ranks *ranks, struct found *found)
 {
 	struct arena *texts = found->texts;
-	struct held_up h = held_up_judge(ranks);
+	struct straggler h = straggler_find(ranks);
 	struct finding *finding;
 
-	if (h.by != HELD_UP_BY_WORK)
+	if (h.by != STRAGGLER_BY_WORK)
 		return;
-	finding = held_up_finding(&detector_uneven_work, ranks, &h, found);
+	finding = straggler_finding(&detector_uneven_work, ranks, &h, found);
 	if (h.mostly)
 		finding->what = arena_printf(texts, "%s; its GPU had other work than the others'",
-					     held_up_words(texts, &h));
+					     straggler_words(texts, &h));
 	else
 		finding->what = arena_printf(
 			texts,

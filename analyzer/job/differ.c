@@ -145,7 +145,7 @@ static uint64_t usually_behind_ns(const struct job_rank *r)
  * they will, when that one is late no more. */
 static uint64_t cost_of(const struct job *job, const struct job_rank *r)
 {
-	bool is_alone = r - job->ranks == job->held_up;
+	bool is_alone = r - job->ranks == job->straggler;
 
 	return of_all(r, is_alone ? r->late_ns : add_capped(r->late_ns, r->beside_ns));
 }
@@ -225,7 +225,7 @@ static bool *find_late(struct job *job)
 	u.often = lower_median_u64(values[1], n);
 	u.mean_late_ns = lower_median_u64(values[2], n);
 	for (i = 0; n > 1 && i < job->n_ranks; i++)
-		late[i] = i == job->held_up || is_late(job, &job->ranks[i], &u);
+		late[i] = i == job->straggler || is_late(job, &job->ranks[i], &u);
 	for (i = 0; i < ARRAY_SIZE(values); i++)
 		free(values[i]);
 	return late;
@@ -235,7 +235,7 @@ static bool *find_late(struct job *job)
 
 static const char *cause_of(const struct job *job, const struct job_rank *r, uint64_t *percent)
 {
-	bool by_thread = r - job->ranks == job->held_up && job->held_up_by == HELD_UP_BY_HOST;
+	bool by_thread = r - job->ranks == job->straggler && job->straggler_by == STRAGGLER_BY_HOST;
 	size_t i, most = 0;
 	uint64_t sum_ns = 0;
 	const char *cause;

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include "feed.h"
-#include "findings/held_up.h"
+#include "findings/straggler.h"
 
 /* What ranks/ takes for traces and processes: one for each rank. */
 struct feed {
@@ -336,7 +336,7 @@ static void take(struct feed *f)
 {
 	struct job *job = f->job;
 	const struct idle_sum *sum;
-	struct held_up held_up;
+	struct straggler straggler;
 	size_t i;
 
 	for (i = 0; i < job->n_ranks; i++)
@@ -350,11 +350,11 @@ static void take(struct feed *f)
 	}
 	job->align_error_ns = f->ranks.align_error_ns;
 	f->ranks.part = part_of(job);
-	held_up = held_up_judge(&f->ranks);
-	job->held_up = UINT32_MAX;
-	if (held_up.mostly) {
-		job->held_up = held_up.rank->process->trace->index;
-		job->held_up_by = held_up.by;
+	straggler = straggler_find(&f->ranks);
+	job->straggler = UINT32_MAX;
+	if (straggler.mostly) {
+		job->straggler = straggler.rank->process->trace->index;
+		job->straggler_by = straggler.by;
 	}
 }
 

@@ -12,7 +12,7 @@
 #include "digest/digest.h"
 #include "idle/causes.h"
 #include "base/median.h"
-#include "findings/held_up.h"
+#include "findings/straggler.h"
 
 #define JOB_CAUSES_MOST 128 /* codes of causes that are told apart */
 
@@ -226,8 +226,8 @@ struct job {
 		parts; /* the same in the order of time, where there are few ranks; likewise */
 	const struct ranks *ranks_of; /* that operations are evaluated by; likewise: feed.c */
 	uint32_t
-		held_up; /* rank that holds the others up, by the rules for traces; UINT32_MAX: none */
-	enum held_up_by held_up_by;
+		straggler; /* rank that holds the others up, by the rules for traces; UINT32_MAX: none */
+	enum straggler_by straggler_by;
 	struct meeting_row *rows; /* while it is made: load.c, meetings.c */
 	size_t n_rows;
 };

@@ -605,7 +605,7 @@ void job_init(struct job *job, const struct digest *digest)
 	struct loading l = {.job = job, .data = &data};
 	size_t n, i;
 
-	*job = (struct job){.digest = digest, .held_up = UINT32_MAX};
+	*job = (struct job){.digest = digest, .straggler = UINT32_MAX};
 	job_cause_index(job, "");
 	ranks = digest_ranks(digest, &n);
 	job->ranks = xcalloc(n + 1, sizeof(*job->ranks));

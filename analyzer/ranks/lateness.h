@@ -1,6 +1,6 @@
 /*
  * analyzer/ranks/lateness.h: does a rank come late to collective operations systematically, or by chance? One rule, for the report
- * of traces (findings/held_up.c) and for that of digests (job/differ.c).
+ * of traces (findings/straggler.c) and for that of digests (job/differ.c).
  *
  * How long the same work takes on a host changes by itself, for a while each time: a rank may be the last one in three of
  * four operations for half a minute, and another one for the next. So operations in a row are no evidence of their own.

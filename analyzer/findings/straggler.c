@@ -1,8 +1,8 @@
 /*
- * analyzer/findings/held_up.c: is a job held up by its ranks? The thresholds are choices: what changes from run to run by
+ * analyzer/findings/straggler.c: is a job held up by its ranks? The thresholds are choices: what changes from run to run by
  * itself must not name a rank.
  */
-#include "held_up.h"
+#include "straggler.h"
 #include "rank_words.h"
 #include "text/text.h"
 
@@ -38,14 +38,14 @@ static bool is_always_last(const struct ranks *ranks, const struct rank *rank)
 }
 
 /* By all that made it late but the longest. */
-static enum held_up_by judge_rank(const struct ranks *ranks, const struct rank *rank)
+static enum straggler_by judge_rank(const struct ranks *ranks, const struct rank *rank)
 {
 	if (rank->gpu_late_ns - rank->longest_gpu_late_ns < part_of(GPU_PERCENT, usual_ns(rank)))
-		return HELD_UP_BY_HOST;
+		return STRAGGLER_BY_HOST;
 	return rank->gpu_late_same_work * 100 >= rank->gpu_late_count * SAME_PERCENT &&
 			       is_always_last(ranks, rank)
-		       ? HELD_UP_BY_GPU
-		       : HELD_UP_BY_WORK;
+		       ? STRAGGLER_BY_GPU
+		       : STRAGGLER_BY_WORK;
 }
 
 /* Does the rank stand out among all that are late now and then? */
@@ -91,9 +91,9 @@ static uint64_t without_outside(const struct rank_steps *steps, uint64_t job_ns)
 	return job_ns - min_u64(steps->outside_ns, job_ns);
 }
 
-struct held_up held_up_judge(const struct ranks *ranks)
+struct straggler straggler_find(const struct ranks *ranks)
 {
-	struct held_up h = {.late_ns = ranks->late_ns, .wait_ns = ranks->wait_ns};
+	struct straggler h = {.late_ns = ranks->late_ns, .wait_ns = ranks->wait_ns};
 	uint64_t gpu_late_ns = 0;
 	bool outstanding;
 	size_t i;
@@ -123,11 +123,11 @@ struct held_up held_up_judge(const struct ranks *ranks)
 	else if (!outstanding &&
 		 h.late_ns - h.rank->longest_late_ns >= h.job_ns / SEVERAL_LEAST_PART &&
 		 gpu_late_ns >= part_of(GPU_PERCENT, h.late_ns))
-		h.by = HELD_UP_BY_WORK;
+		h.by = STRAGGLER_BY_WORK;
 	return h;
 }
 
-const struct idle_sum *held_up_reason(const struct idle *idle, const struct rank *rank)
+const struct idle_sum *straggler_reason(const struct idle *idle, const struct rank *rank)
 {
 	const struct idle_sum *sum, *most = NULL;
 
@@ -149,10 +149,10 @@ static uint64_t paid_by_all(const struct ranks *ranks)
 }
 
 /* What of the others' waits is the price of a finding: their GPUs had nothing else to do. rank NULL: of all. */
-static void held_up_price(const struct ranks *ranks, struct finding *finding,
-			  const struct rank *rank)
+static void straggler_price(const struct ranks *ranks, struct finding *finding,
+			    const struct rank *rank)
 {
-	const struct idle_sum *sum = rank ? held_up_reason(ranks->idle, rank) : NULL;
+	const struct idle_sum *sum = rank ? straggler_reason(ranks->idle, rank) : NULL;
 	uint64_t late_ns = rank ? rank->late_ns : ranks->late_ns;
 
 	finding->cost.own_ns = late_ns;
@@ -167,19 +167,19 @@ static void held_up_price(const struct ranks *ranks, struct finding *finding,
 				 (double)late_ns);
 }
 
-struct finding *held_up_finding(const struct detector *detector, const struct ranks *ranks,
-				const struct held_up *h, struct found *found)
+struct finding *straggler_finding(const struct detector *detector, const struct ranks *ranks,
+				  const struct straggler *h, struct found *found)
 {
 	struct finding *finding = detector_add(detector, found);
 
 	finding->origin.process = h->rank->process;
 	finding->origin.processes = 1;
 	finding->count = h->rank->last_count;
-	held_up_price(ranks, finding, h->mostly ? h->rank : NULL);
+	straggler_price(ranks, finding, h->mostly ? h->rank : NULL);
 	return finding;
 }
 
-const char *held_up_words(struct arena *texts, const struct held_up *h)
+const char *straggler_words(struct arena *texts, const struct straggler *h)
 {
 	return arena_printf(
 		texts,

@@ -1,0 +1,41 @@
+/*
+ * analyzer/findings/straggler.h: is a job held up by its ranks, by one of them or by turns, and by its thread or by its GPU?
+ * For the detectors of ranks, after the last record.
+ */
+#ifndef CUDASPY_STRAGGLER_H
+#define CUDASPY_STRAGGLER_H
+
+#include "detector.h"
+
+enum straggler_by {
+	STRAGGLER_NONE,
+	STRAGGLER_BY_HOST, /* one rank's thread is late */
+	STRAGGLER_BY_GPU, /* one rank's GPU takes longer for the same work */
+	STRAGGLER_BY_WORK, /* one rank's GPU has more work, or the last rank changes */
+};
+
+struct straggler {
+	enum straggler_by by;
+	const struct rank *
+		rank; /* the one that held the others up for longest, but for its longest time; NULL: none did */
+	bool mostly; /* for most of the time */
+	uint64_t
+		job_ns; /* of its steps; else from the first operation of a rank to its last one, the longest */
+	uint64_t late_ns; /* of all ranks */
+	uint64_t wait_ns; /* likewise */
+};
+
+struct straggler straggler_find(const struct ranks *ranks);
+
+/* Of what made a rank's thread late, the largest; NULL: nothing is known. */
+const struct idle_sum *straggler_reason(const struct analysis *a, const struct rank *rank);
+
+/* A new finding of a detector: whose, how often, and what it costs. */
+struct finding *straggler_finding(const struct detector *detector, const struct analysis *a,
+				  const struct straggler *h, struct finding **findings, size_t *n);
+
+/* "rank 1 (GPU 1) holds the other ranks up: it came last to 12 of 196 collectives, and the others waited 243.9 ms for it,
+ * 14 % of 1.8 s" */
+const char *straggler_words(struct arena *texts, const struct straggler *h);
+
+#endif
