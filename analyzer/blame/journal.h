@@ -10,7 +10,7 @@
 
 struct thread;
 struct thread_account;
-struct rank_news;
+struct rank_event;
 struct process;
 struct range_name;
 
@@ -19,10 +19,10 @@ enum journal_kind {
 	JOURNAL_SEARCH, /* a call that was in it for longer than usual: who was there, too? */
 	JOURNAL_WORST_CALL, /* a call that may be one of the worst */
 	JOURNAL_GPU, /* a GPU is known from here on, or a process uses it that others use */
-	JOURNAL_GPU_NEWS, /* of such a GPU: struct idle_news */
+	JOURNAL_GPU_EVENT, /* of such a GPU: struct idle_event */
 	JOURNAL_IDLE, /* it was idle */
 	JOURNAL_TAKEN_BACK, /* a part of such an interval was not */
-	JOURNAL_RANK, /* news of a rank: analyzer/ranks/news.h */
+	JOURNAL_RANK, /* an event of a rank: analyzer/ranks/events.h */
 };
 
 struct journal_entry {
@@ -56,13 +56,13 @@ struct journal_entry {
 			bool submits, dormant;
 			int8_t busier;
 			bool holds; /* stacks, that have to stay until it is replayed */
-		} news;
+		} event;
 		struct {
 			uint64_t begin_ns, end_ns;
 			uint64_t number, by_ns; /* of an interval; what was taken off it */
 		} idle;
 		struct {
-			struct rank_news *news; /* owned */
+			struct rank_event *event; /* owned */
 		} rank;
 	};
 };

@@ -645,13 +645,13 @@ struct idle_holder *idle_sum_holder(struct idle_sum *sum, const struct idle_part
 void idle_holder_add(struct idle_holder *holder, const struct idle_part *part, uint64_t ns,
 		     bool holds)
 {
-	enum idle_cause told = holder->longest.cause;
+	enum idle_cause longest = holder->longest.cause;
 	bool is_longest;
 
 	holder->ns[part->cause] += ns;
 	/* The longest part is one of what it did most: the two are shown together. */
-	is_longest = part->cause == told ? ns >= holder->longest_ns
-					 : holder->ns[part->cause] > holder->ns[told];
+	is_longest = part->cause == longest ? ns >= holder->longest_ns
+					    : holder->ns[part->cause] > holder->ns[longest];
 	see_longest(&holder->longest, part, is_longest, holds);
 	if (is_longest)
 		holder->longest_ns = ns;

@@ -204,7 +204,7 @@ static bool waits_for_work(const struct record *record)
 					  record->contract == SPY_CONTRACT_COPY_SYNC);
 }
 
-/* ---- news ------------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static bool works(const struct idle_user *user)
 {
@@ -212,81 +212,82 @@ static bool works(const struct idle_user *user)
 }
 
 /* What it makes of the GPU as the process alone knows it. */
-static void see_own(struct idle_user *user, const struct idle_news *news)
+static void see_own(struct idle_user *user, const struct idle_event *event)
 {
 	bool worked = works(user);
 
-	if (news->submits || news->dormant)
+	if (event->submits || event->dormant)
 		user->since_ns = 0;
-	user->busy = (int)user->busy + news->busier;
+	user->busy = (int)user->busy + event->busier;
 	if (!user->busy && !user->since_ns)
-		user->since_ns = news->ns;
+		user->since_ns = event->ns;
 	if (!worked && works(user))
-		user->works_ns = news->ns;
+		user->works_ns = event->ns;
 }
 
 /* Is the GPU another one after it? While a process works, the GPU is not idle, so that submissions that have begun since
  * it did change nothing; nor does what does not submit where the process itself is as it was. */
 static bool matters(const struct idle_user *before, const struct idle_user *user,
-		    const struct idle_news *news)
+		    const struct idle_event *event)
 {
-	return news->busier || before->since_ns != user->since_ns ||
-	       (news->submits && (!works(before) || news->begin_ns < before->works_ns));
+	return event->busier || before->since_ns != user->since_ns ||
+	       (event->submits && (!works(before) || event->begin_ns < before->works_ns));
 }
 
 /* What its thread did since the process's own work was done, as far as it may be charged. */
 static void collect_own(struct idle *idle, const struct idle_user *before,
-			const struct idle_news *news)
+			const struct idle_event *event)
 {
 	const struct phase *phase =
-		&idle->accounts->expect->phases.all[news->process->trace->index];
-	uint64_t begin_ns = max_u64(news->own_since_ns, phase->begin_ns);
-	uint64_t end_ns = min_u64(news->begin_ns, phase->end_ns);
+		&idle->accounts->expect->phases.all[event->process->trace->index];
+	uint64_t begin_ns = max_u64(event->own_since_ns, phase->begin_ns);
+	uint64_t end_ns = min_u64(event->begin_ns, phase->end_ns);
 
 	idle->pieces.n = 0;
-	if (news->submits && !works(before) && begin_ns < end_ns)
-		idle_pieces_collect(&idle->pieces, idle->accounts, &idle->threads, news->account,
+	if (event->submits && !works(before) && begin_ns < end_ns)
+		idle_pieces_collect(&idle->pieces, idle->accounts, &idle->threads, event->account,
 				    begin_ns, end_ns);
 }
 
 /* Other parts have processes that use the GPU, too. */
-static void tell_elsewhere(struct idle *idle, struct idle_user *user, const struct idle_news *news)
+static void tell_elsewhere(struct idle *idle, struct idle_user *user,
+			   const struct idle_event *event)
 {
 	const struct idle_user before = *user;
 	struct journal_entry *entry;
 	size_t bytes;
 
-	see_own(user, news);
-	if (!matters(&before, user, news))
+	see_own(user, event);
+	if (!matters(&before, user, event))
 		return;
-	collect_own(idle, &before, news);
+	collect_own(idle, &before, event);
 	bytes = idle->pieces.n * sizeof(*idle->pieces.all);
-	entry = journal_add_heavy(idle->journal, JOURNAL_GPU_NEWS,
+	entry = journal_add_heavy(idle->journal, JOURNAL_GPU_EVENT,
 				  1 + bytes / sizeof(struct journal_entry));
 	entry->gpu = user->gpu - 1;
-	entry->news.process = news->process;
-	entry->news.begin_ns = news->begin_ns;
-	entry->news.submits = news->submits;
-	entry->news.dormant = news->dormant;
-	entry->news.busier = news->busier;
-	entry->news.n_pieces = (uint32_t)idle->pieces.n;
+	entry->event.process = event->process;
+	entry->event.begin_ns = event->begin_ns;
+	entry->event.submits = event->submits;
+	entry->event.dormant = event->dormant;
+	entry->event.busier = event->busier;
+	entry->event.n_pieces = (uint32_t)idle->pieces.n;
 	if (!idle->pieces.n)
 		return;
-	entry->news.range = ranges_innermost(&idle->accounts->ranges, news->account->thread);
-	entry->news.holds = idle_pieces_hold(idle->pieces.all, idle->pieces.n, 1);
-	entry->news.at = journal_store(idle->journal, idle->pieces.all, bytes);
+	entry->event.range = ranges_innermost(&idle->accounts->ranges, event->account->thread);
+	entry->event.holds = idle_pieces_hold(idle->pieces.all, idle->pieces.n, 1);
+	entry->event.at = journal_store(idle->journal, idle->pieces.all, bytes);
 }
 
-static inline void tell(struct idle *idle, struct idle_user *user, const struct idle_news *news)
+static inline void tell(struct idle *idle, struct idle_user *user, const struct idle_event *event)
 {
 	struct idle_gpu *gpu = &idle->gpus[user->gpu - 1];
 
 	if (unlikely(gpu->elsewhere)) {
-		tell_elsewhere(idle, user, news);
+		tell_elsewhere(idle, user, event);
 		return;
 	}
-	see_own(user, news);
-	idle_apply(idle, gpu, news);
+	see_own(user, event);
+	idle_apply(idle, gpu, event);
 }
 
 void idle_see_dormant(struct idle *idle, const struct record *record)
@@ -300,10 +301,10 @@ void idle_see_dormant(struct idle *idle, const struct record *record)
 		user->unseen = true;
 		if (user->gpu)
 			tell(idle, user,
-			     &(struct idle_news){.process = record->thread->process,
-						 .ns = record->ns,
-						 .dormant = true,
-						 .busier = !user->busy});
+			     &(struct idle_event){.process = record->thread->process,
+						  .ns = record->ns,
+						  .dormant = true,
+						  .busier = !user->busy});
 	}
 }
 
@@ -333,13 +334,13 @@ static void see_device(struct idle *idle, const struct record *record,
 	if (submits)
 		functions_see_call(user, record_stream(record) ? c->stream : NULL, record->ns);
 	tell(idle, user,
-	     &(struct idle_news){.process = process,
-				 .begin_ns = record->ns - min_u64(record->duration_ns, record->ns),
-				 .ns = record->ns,
-				 .submits = submits,
-				 .busier = (int8_t)(busy - user->busy),
-				 .own_since_ns = user->since_ns,
-				 .account = c});
+	     &(struct idle_event){.process = process,
+				  .begin_ns = record->ns - min_u64(record->duration_ns, record->ns),
+				  .ns = record->ns,
+				  .submits = submits,
+				  .busier = (int8_t)(busy - user->busy),
+				  .own_since_ns = user->since_ns,
+				  .account = c});
 }
 
 /* A thread has asked for work until that was done. */
@@ -357,12 +358,12 @@ static void see_found_done(struct idle *idle, const struct record *record,
 	if (user->busy && !busy)
 		see_turn(&idle->gpus[user->gpu - 1], &c->recent_ops);
 	tell(idle, user,
-	     &(struct idle_news){.process = record->thread->process,
-				 .begin_ns = record->ns,
-				 .ns = record->ns,
-				 .busier = (int8_t)(busy - user->busy),
-				 .own_since_ns = user->since_ns,
-				 .account = c});
+	     &(struct idle_event){.process = record->thread->process,
+				  .begin_ns = record->ns,
+				  .ns = record->ns,
+				  .busier = (int8_t)(busy - user->busy),
+				  .own_since_ns = user->since_ns,
+				  .account = c});
 }
 
 /* ---- a thread's own account ------------------------------------------------------------------ */

@@ -103,7 +103,7 @@ struct idle_user {
 };
 
 /* What a call of a process says of a GPU. What several of them make of the GPU is decided by these, in their order, alone. */
-struct idle_news {
+struct idle_event {
 	const struct process *process;
 	uint64_t begin_ns, ns; /* the call */
 	bool submits; /* it may have handed work to the GPU */
@@ -112,11 +112,11 @@ struct idle_news {
 	uint64_t own_since_ns; /* the process's own since_ns, before the call */
 	/* The thread that made the call; NULL: `told` has what is to be known of it. */
 	const struct thread_account *account;
-	const struct idle_told *told;
+	const struct idle_activity *activity;
 };
 
 /* Of a part's thread: what it did since its process's own work was done, until the call. */
-struct idle_told {
+struct idle_activity {
 	const struct idle_piece *pieces;
 	size_t n_pieces;
 	const struct range_name *range; /* innermost one */
@@ -229,23 +229,24 @@ void idle_add_interval(struct idle *idle, struct idle_gpu *gpu, const struct pro
 
 /* intervals.c: the GPU had nothing to do until the call; and a call that may have handed work to it was going on until now,
  * so that it may have had. */
-void idle_end(struct idle *idle, struct idle_gpu *gpu, const struct idle_news *news);
-void idle_take_back(struct idle *idle, struct idle_gpu *gpu, const struct idle_news *news);
+void idle_end(struct idle *idle, struct idle_gpu *gpu, const struct idle_event *event);
+void idle_take_back(struct idle *idle, struct idle_gpu *gpu, const struct idle_event *event);
 
-/* News of a GPU, in the order of positions. */
-static inline void idle_apply(struct idle *idle, struct idle_gpu *gpu, const struct idle_news *news)
+/* Events of a GPU, in the order of positions. */
+static inline void idle_apply(struct idle *idle, struct idle_gpu *gpu,
+			      const struct idle_event *event)
 {
-	if (news->submits) {
-		if (gpu->since_ns && news->begin_ns > gpu->since_ns)
-			idle_end(idle, gpu, news);
+	if (event->submits) {
+		if (gpu->since_ns && event->begin_ns > gpu->since_ns)
+			idle_end(idle, gpu, event);
 		if (gpu->n_intervals)
-			idle_take_back(idle, gpu, news);
+			idle_take_back(idle, gpu, event);
 	}
-	if (news->submits || news->dormant)
+	if (event->submits || event->dormant)
 		gpu->since_ns = 0;
-	gpu->n_busy += (size_t)news->busier;
+	gpu->n_busy += (size_t)event->busier;
 	if (!gpu->n_busy && !gpu->since_ns)
-		gpu->since_ns = news->ns;
+		gpu->since_ns = event->ns;
 }
 
 /* The GPU that the process knows by that number; it makes itself known by its first operation. */

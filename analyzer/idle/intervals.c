@@ -1,6 +1,6 @@
 /*
  * analyzer/idle/intervals.c: what processes tell of a GPU becomes intervals in which none of them had anything for it to
- * do, and the charges for them. Called for news, in the order of their positions: by idle.c as records are read, or by the
+ * do, and the charges for them. Called for events, in the order of their positions: by idle.c as records are read, or by the
  * replay of what parts of a set have written down (analyzer/parallel/).
  */
 #include <stdlib.h>
@@ -47,18 +47,18 @@ static void charge_cut(void *data, const struct idle_piece *piece, uint64_t ns)
 }
 
 /* The process's own work was done before that of others: of what its thread did since then, the rest. */
-static void charge_rest(struct charging *c, const struct idle_news *news, uint64_t own_begin_ns)
+static void charge_rest(struct charging *c, const struct idle_event *event, uint64_t own_begin_ns)
 {
 	struct idle *idle = c->idle;
 	const struct idle_interval *interval = c->interval;
 	const struct idle_piece *pieces;
 	size_t n;
 
-	if (news->told) {
-		pieces = news->told->pieces;
-		n = news->told->n_pieces;
+	if (event->activity) {
+		pieces = event->activity->pieces;
+		n = event->activity->n_pieces;
 	} else {
-		idle_pieces_collect(&idle->pieces, idle->accounts, &idle->threads, news->account,
+		idle_pieces_collect(&idle->pieces, idle->accounts, &idle->threads, event->account,
 				    own_begin_ns, interval->end_ns);
 		pieces = idle->pieces.all;
 		n = idle->pieces.n;
@@ -66,19 +66,20 @@ static void charge_rest(struct charging *c, const struct idle_news *news, uint64
 	idle_pieces_cut(pieces, n, interval->begin_ns, interval->end_ns, charge_cut, c);
 }
 
-static void charge_all(struct idle *idle, const struct idle_news *news, uint64_t owner,
+static void charge_all(struct idle *idle, const struct idle_event *event, uint64_t owner,
 		       struct idle_interval *interval)
 {
 	const struct phase *phase =
-		&idle->accounts->expect->phases.all[news->process->trace->index];
-	uint64_t own_begin_ns = max_u64(news->own_since_ns, phase->begin_ns);
-	struct charging c = {idle, interval, owner, news->process};
+		&idle->accounts->expect->phases.all[event->process->trace->index];
+	uint64_t own_begin_ns = max_u64(event->own_since_ns, phase->begin_ns);
+	struct charging c = {idle, interval, owner, event->process};
 
-	if (news->told || own_begin_ns < interval->begin_ns)
-		charge_rest(&c, news, own_begin_ns);
+	if (event->activity || own_begin_ns < interval->begin_ns)
+		charge_rest(&c, event, own_begin_ns);
 	else
-		host_divide(idle->accounts, host_thread_find(&idle->threads, news->account->thread),
-			    news->account, interval->begin_ns, interval->end_ns, charge, &c);
+		host_divide(idle->accounts,
+			    host_thread_find(&idle->threads, event->account->thread),
+			    event->account, interval->begin_ns, interval->end_ns, charge, &c);
 }
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
@@ -205,21 +206,21 @@ void idle_add_interval(struct idle *idle, struct idle_gpu *gpu, const struct pro
 		charge(&c, part, c.interval->ns);
 }
 
-void idle_end(struct idle *idle, struct idle_gpu *gpu, const struct idle_news *news)
+void idle_end(struct idle *idle, struct idle_gpu *gpu, const struct idle_event *event)
 {
 	struct idle_interval *interval =
-		begin_interval(idle, gpu, news->process, gpu->since_ns, news->begin_ns);
+		begin_interval(idle, gpu, event->process, gpu->since_ns, event->begin_ns);
 
 	if (!interval)
 		return;
 	interval->range =
-		news->told ? news->told->range
-			   : ranges_innermost(&idle->accounts->ranges, news->account->thread);
-	if (news->told)
-		interval->ranges = news->told->ranges;
+		event->activity ? event->activity->range
+				: ranges_innermost(&idle->accounts->ranges, event->account->thread);
+	if (event->activity)
+		interval->ranges = event->activity->ranges;
 	if (interval->range)
 		*idle_of_range(interval->ranges, interval->range) += interval->ns;
-	charge_all(idle, news, owner_of(idle, gpu), interval);
+	charge_all(idle, event, owner_of(idle, gpu), interval);
 }
 
 static void shrink(struct idle_gpu *gpu, struct idle_interval *interval, uint64_t by_ns)
@@ -250,9 +251,9 @@ static void shrink(struct idle_gpu *gpu, struct idle_interval *interval, uint64_
 	gpu->idle_ns -= by_ns;
 }
 
-void idle_take_back(struct idle *idle, struct idle_gpu *gpu, const struct idle_news *news)
+void idle_take_back(struct idle *idle, struct idle_gpu *gpu, const struct idle_event *event)
 {
-	uint64_t begin_ns = news->begin_ns, end_ns = news->ns;
+	uint64_t begin_ns = event->begin_ns, end_ns = event->ns;
 	uint64_t i, least = gpu->n_intervals > IDLE_KEPT ? gpu->n_intervals - IDLE_KEPT : 0;
 	struct journal_entry *entry;
 

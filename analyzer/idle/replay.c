@@ -36,25 +36,25 @@ static void meet_gpu(struct idle_replay *r, size_t number, const struct journal_
 	part->gpus[part->n_gpus++] = gpu;
 }
 
-static void see_gpu_news(struct idle_replay *r, size_t part, const struct journal *journal,
-			 const struct journal_entry *entry)
+static void see_gpu_event(struct idle_replay *r, size_t part, const struct journal *journal,
+			  const struct journal_entry *entry)
 {
-	const void *pieces = entry->news.n_pieces ? journal->stored + entry->news.at : NULL;
-	const struct idle_told told = {.pieces = pieces,
-				       .n_pieces = entry->news.n_pieces,
-				       .range = entry->news.range,
-				       .ranges = &r->parts[part].ranges};
+	const void *pieces = entry->event.n_pieces ? journal->stored + entry->event.at : NULL;
+	const struct idle_activity activity = {.pieces = pieces,
+					       .n_pieces = entry->event.n_pieces,
+					       .range = entry->event.range,
+					       .ranges = &r->parts[part].ranges};
 
 	idle_apply(&r->idle, gpu_of(r, part, entry->gpu),
-		   &(struct idle_news){.process = entry->news.process,
-				       .begin_ns = entry->news.begin_ns,
-				       .ns = entry->at.ns,
-				       .submits = entry->news.submits,
-				       .dormant = entry->news.dormant,
-				       .busier = entry->news.busier,
-				       .told = &told});
-	if (entry->news.holds)
-		(void)idle_pieces_hold(pieces, told.n_pieces, -1);
+		   &(struct idle_event){.process = entry->event.process,
+					.begin_ns = entry->event.begin_ns,
+					.ns = entry->at.ns,
+					.submits = entry->event.submits,
+					.dormant = entry->event.dormant,
+					.busier = entry->event.busier,
+					.activity = &activity});
+	if (entry->event.holds)
+		(void)idle_pieces_hold(pieces, activity.n_pieces, -1);
 }
 
 /* GPUs of one part have been compared in it. */
@@ -91,12 +91,12 @@ static void see_taken_back(struct idle_replay *r, size_t part, const struct jour
 void idle_replay(struct idle_replay *r, size_t part, const struct journal *journal,
 		 const struct journal_entry *entry)
 {
-	if (entry->kind == JOURNAL_GPU || entry->kind == JOURNAL_GPU_NEWS)
+	if (entry->kind == JOURNAL_GPU || entry->kind == JOURNAL_GPU_EVENT)
 		reading_place.position = entry->at;
 	if (entry->kind == JOURNAL_GPU)
 		meet_gpu(r, part, entry);
-	else if (entry->kind == JOURNAL_GPU_NEWS)
-		see_gpu_news(r, part, journal, entry);
+	else if (entry->kind == JOURNAL_GPU_EVENT)
+		see_gpu_event(r, part, journal, entry);
 	else if (entry->kind == JOURNAL_IDLE)
 		see_idle(r, part, entry);
 	else

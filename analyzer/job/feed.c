@@ -118,13 +118,13 @@ uint8_t job_cause_of_part(struct job *job, const struct idle_part *part)
 
 static void tell_comm(struct feed *f, uint32_t number, const struct meeting_row *row)
 {
-	struct rank_comm_news news = {.head = {RANK_NEWS_COMM, &f->processes[row->rank]},
-				      .comm = {.comm = number,
-					       .hash = row->comm,
-					       .rank = row->rank,
-					       .device = SPY_DEVICE_NONE}};
+	struct rank_comm_event event = {.head = {RANK_EVENT_COMM, &f->processes[row->rank]},
+					.comm = {.comm = number,
+						 .hash = row->comm,
+						 .rank = row->rank,
+						 .device = SPY_DEVICE_NONE}};
 
-	ranks_apply(&f->ranks, &news.head);
+	ranks_apply(&f->ranks, &event.head);
 }
 
 static struct rank_op *op_new(struct feed *f, const struct meeting_row *row, bool aside)
@@ -152,8 +152,8 @@ static void tell_row(struct feed *f, const struct meeting_row *row, bool aside)
 	const struct process *process = &f->processes[row->rank];
 	uint32_t id = (uint32_t)(row - f->job->rows);
 	uint64_t begin_ns = row->host_ns, took_ns = row->end_ns - row->begin_ns;
-	struct rank_submitted_news submitted = {
-		.head = {RANK_NEWS_SUBMITTED, process},
+	struct rank_submitted_event submitted = {
+		.head = {RANK_EVENT_SUBMITTED, process},
 		/* of a later version: any other one */
 		.operation = {.func = row->function < SPY_NCCL_FUNCS ? row->function
 								     : SPY_NCCL_OTHER,
@@ -165,11 +165,11 @@ static void tell_row(struct feed *f, const struct meeting_row *row, bool aside)
 			      .id = id},
 		.ns = row->submitted_ns,
 		.op = op_new(f, row, aside)};
-	struct rank_ran_news ran = {.head = {RANK_NEWS_RAN, process},
-				    .id = id,
-				    .by_host_times = row->by_host,
-				    .begin_ns = row->begin_ns,
-				    .end_ns = row->end_ns};
+	struct rank_ran_event ran = {.head = {RANK_EVENT_RAN, process},
+				     .id = id,
+				     .by_host_times = row->by_host,
+				     .begin_ns = row->begin_ns,
+				     .end_ns = row->end_ns};
 
 	if (begin_ns) {
 		ran.seen_ns = begin_ns + row->host_error_ns;

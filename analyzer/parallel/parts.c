@@ -51,7 +51,7 @@ static struct load *loads_of(const struct trace_set *set, struct groups *groups,
 	return all;
 }
 
-/* Processes that share a GPU may be read apart, but then its news goes through the journals: only where together they are
+/* Processes that share a GPU may be read apart, but then its events go through the journals: only where together they are
  * more than an even part. */
 static void unite_small(const struct trace_set *set, struct groups *groups, size_t most)
 {
@@ -305,7 +305,7 @@ static void release_journal(struct journal *journal, size_t first)
 
 	for (i = first; i < journal->n; i++)
 		if (journal->all[i].kind == JOURNAL_RANK)
-			ranks_drop(journal->all[i].rank.news);
+			ranks_drop(journal->all[i].rank.event);
 	free(journal->all);
 	free(journal->stored);
 }

@@ -35,9 +35,9 @@ static void fetch_ahead(const struct part_chunk *chunk)
 	const struct journal_entry *end = &chunk->journal.all[chunk->journal.n];
 
 	if (next < end && next->kind == JOURNAL_RANK)
-		ranks_fetch_owned(next->rank.news);
+		ranks_fetch_owned(next->rank.event);
 	if (next + 1 < end && next[1].kind == JOURNAL_RANK)
-		ranks_fetch(next[1].rank.news);
+		ranks_fetch(next[1].rank.event);
 	if (next + 2 < end)
 		__builtin_prefetch(next + 2);
 }

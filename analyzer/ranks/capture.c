@@ -1,5 +1,5 @@
 /*
- * analyzer/ranks/capture.c: records of NCCL's become news (news.h): with all that the evaluation has to know of the
+ * analyzer/ranks/capture.c: records of NCCL's become events (events.h): with all that the evaluation has to know of the
  * process at that time. Called by the main reading, on the thread that reads the records of the process.
  */
 #include <stdlib.h>
@@ -19,10 +19,10 @@ static struct lane_comm *comm_of(const struct ranks_work *w, const struct record
 
 void rank_capture_comm(struct ranks *ranks, const struct record *record)
 {
-	struct rank_comm_news news = {.head = {RANK_NEWS_COMM, record->thread->process},
-				      .comm = *record_nccl_comm(record)};
+	struct rank_comm_event event = {.head = {RANK_EVENT_COMM, record->thread->process},
+					.comm = *record_nccl_comm(record)};
 	struct ranks_work *w = ranks->work;
-	struct lane_comm *comm = comm_of(w, record, news.comm.comm);
+	struct lane_comm *comm = comm_of(w, record, event.comm.comm);
 
 	if (!comm && HASH_COUNT(w->lane_comms) >= MEMBERS_MOST) {
 		ranks->lost++;
@@ -30,11 +30,11 @@ void rank_capture_comm(struct ranks *ranks, const struct record *record)
 	}
 	if (!comm) {
 		comm = xcalloc(1, sizeof(*comm));
-		comm->key = (struct lane_comm_key){record->process, news.comm.comm};
+		comm->key = (struct lane_comm_key){record->process, event.comm.comm};
 		HASH_ADD(hh, w->lane_comms, key, sizeof(comm->key), comm);
 	}
-	comm->device = news.comm.device == SPY_DEVICE_NONE ? 0 : news.comm.device;
-	rank_tell(ranks, &news.head, sizeof(news));
+	comm->device = event.comm.device == SPY_DEVICE_NONE ? 0 : event.comm.device;
+	rank_emit(ranks, &event.head, sizeof(event));
 }
 
 /* ---- what waits for operations ---------------------------------------------------------------- */
@@ -188,27 +188,28 @@ static void find_levels(const struct ranks *ranks, const struct thread *thread,
 
 void rank_capture_collective(struct ranks *ranks, const struct record *record)
 {
-	struct rank_submitted_news news = {.head = {RANK_NEWS_SUBMITTED, record->thread->process},
-					   .operation = *record_collective(record),
-					   .ns = record->ns};
-	struct lane_comm *comm = comm_of(ranks->work, record, news.operation.comm);
+	struct rank_submitted_event event = {
+		.head = {RANK_EVENT_SUBMITTED, record->thread->process},
+		.operation = *record_collective(record),
+		.ns = record->ns};
+	struct lane_comm *comm = comm_of(ranks->work, record, event.operation.comm);
 	const struct thread_account *c = thread_account_of(ranks->idle->accounts, record->thread);
 	const struct completed_call *launch = launch_of(ranks, c);
 
 	ranks->any = ranks->submits[record->process] = true;
-	if (!comm || news.operation.func >= SPY_NCCL_FUNCS ||
-	    (rank_func_is_between_two(news.operation.func) && news.operation.peer < 0)) {
+	if (!comm || event.operation.func >= SPY_NCCL_FUNCS ||
+	    (rank_func_is_between_two(event.operation.func) && event.operation.peer < 0)) {
 		ranks->lost++;
 		return;
 	}
-	if (!(news.operation.flags & SPY_COLLECTIVE_GRAPH)) {
-		news.op = op_new(ranks, record, launch, comm->device);
-		take_comm(comm, c, record->thread->process, news.op);
+	if (!(event.operation.flags & SPY_COLLECTIVE_GRAPH)) {
+		event.op = op_new(ranks, record, launch, comm->device);
+		take_comm(comm, c, record->thread->process, event.op);
 		/* Taking what the lane did, calls of it were divided; none was added. */
-		rank_site_see(ranks, record, launch, &news.site);
-		find_levels(ranks, record->thread, news.levels);
+		rank_site_see(ranks, record, launch, &event.site);
+		find_levels(ranks, record->thread, event.levels);
 	}
-	rank_tell(ranks, &news.head, sizeof(news));
+	rank_emit(ranks, &event.head, sizeof(event));
 }
 
 /* ---- and ran --------------------------------------------------------------------------------- */
@@ -216,15 +217,15 @@ void rank_capture_collective(struct ranks *ranks, const struct record *record)
 void rank_capture_ran(struct ranks *ranks, const struct record *record)
 {
 	const struct collective_ran_record ran = decode_collective_ran(record);
-	struct rank_ran_news news = {
-		.head = {RANK_NEWS_RAN, record->thread->process},
+	struct rank_ran_event event = {
+		.head = {RANK_EVENT_RAN, record->thread->process},
 		.id = ran.id,
 		.by_host_times = !ran.begin_ns,
 		.ran_ns = record->ns,
 		.seen_ns = ran.seen_ns,
 	};
 
-	news.begin_ns = news.by_host_times ? news.seen_ns : ran.begin_ns;
-	news.end_ns = news.by_host_times ? news.ran_ns : ran.end_ns;
-	rank_tell(ranks, &news.head, sizeof(news));
+	event.begin_ns = event.by_host_times ? event.seen_ns : ran.begin_ns;
+	event.end_ns = event.by_host_times ? event.ran_ns : ran.end_ns;
+	rank_emit(ranks, &event.head, sizeof(event));
 }

@@ -31,38 +31,38 @@ static uint64_t hash_frame(const struct stack *stack, const struct python_frame 
 }
 
 static void find_likes(const struct process *process, const struct idle_part *part,
-		       struct rank_place_news *news)
+		       struct rank_place_event *event)
 {
 	const struct stack *stack = part->stack;
 	struct rank_like_key key = {.cause = part->cause, .fn = part->fn};
 
 	find_offset(process, part->address, part->at_ns, &key.file, &key.offset);
-	news->roughly = key;
+	event->roughly = key;
 	if (stack && stack->n_python)
 		key.code = hash_frame(stack, &stack->python[0]) + stack->python[0].line;
-	news->like = key;
+	event->like = key;
 }
 
 /* What the evaluation has to know of a place from now on. */
 static void tell_place(struct ranks *ranks, struct lane_place *place, bool fresh)
 {
 	const struct idle_sum *sum = &place->sum;
-	struct rank_place_news news = {.head = {RANK_NEWS_PLACE, sum->process},
-				       .place = place->place,
-				       .fresh = fresh,
-				       .cause = (enum idle_cause)sum->key.cause,
-				       .any_time = sum->ns > 0,
-				       .longest = sum->longest};
+	struct rank_place_event event = {.head = {RANK_EVENT_PLACE, sum->process},
+					 .place = place->place,
+					 .fresh = fresh,
+					 .cause = (enum idle_cause)sum->key.cause,
+					 .any_time = sum->ns > 0,
+					 .longest = sum->longest};
 
 	if (fresh)
-		find_likes(sum->process, &sum->longest, &news);
+		find_likes(sum->process, &sum->longest, &event);
 	rank_pin(ranks, &sum->longest);
 	if (sum->holder) {
-		news.holder = xcalloc(1, sizeof(*news.holder));
-		*news.holder = *sum->holder;
+		event.holder = xcalloc(1, sizeof(*event.holder));
+		*event.holder = *sum->holder;
 		rank_pin(ranks, &sum->holder->longest);
 	}
-	rank_tell(ranks, &news.head, sizeof(news));
+	rank_emit(ranks, &event.head, sizeof(event));
 }
 
 static struct lane_place *find_place(struct ranks *ranks, const struct process *process,
@@ -467,7 +467,7 @@ static bool is_first_there(struct ranks_work *w, uint64_t key)
 }
 
 void rank_site_see(struct ranks *ranks, const struct record *record,
-		   const struct completed_call *launch, struct rank_site_news *news)
+		   const struct completed_call *launch, struct rank_site_event *event)
 {
 	const struct process *process = record->thread->process;
 	const struct stack *stack = record->thread->stack;
@@ -477,22 +477,22 @@ void rank_site_see(struct ranks *ranks, const struct record *record,
 				 .thread = record->thread,
 				 .at_ns = record->ns};
 
-	news->has_stack = stack && stack->fn == SPY_FN_NONE && stack->time == record_time(record);
-	if (!news->has_stack && launch && launch->stack) {
+	event->has_stack = stack && stack->fn == SPY_FN_NONE && stack->time == record_time(record);
+	if (!event->has_stack && launch && launch->stack) {
 		stack = launch->stack;
-		news->has_stack = true;
+		event->has_stack = true;
 	}
-	part.stack = news->has_stack ? stack : NULL;
-	part.address = news->has_stack ? caller_of_nccl(stack)
-		       : launch        ? launch->return_address
-				       : 0;
-	if (!news->has_stack && launch)
+	part.stack = event->has_stack ? stack : NULL;
+	part.address = event->has_stack ? caller_of_nccl(stack)
+		       : launch         ? launch->return_address
+					: 0;
+	if (!event->has_stack && launch)
 		part.fn = launch->fn;
-	news->key = key_of_site(process, &part);
-	news->first = is_first_there(ranks->work, news->key);
-	if (!news->first)
+	event->key = key_of_site(process, &part);
+	event->first = is_first_there(ranks->work, event->key);
+	if (!event->first)
 		return;
-	news->part = part;
+	event->part = part;
 	rank_pin(ranks, &part);
 }
 

@@ -1,5 +1,5 @@
 /*
- * analyzer/ranks/match.c: operations of different ranks that are one. Called for news of operations.
+ * analyzer/ranks/match.c: operations of different ranks that are one. Called for events of operations.
  *
  * The ranks of a communicator are matched by the number that NCCL itself gives an operation, sends with receives by those
  * that the recorder gives them, so that what is not recorded puts nothing out. Hosts' clocks may differ, so the order in which records of different hosts come means nothing.
@@ -284,12 +284,12 @@ static struct rank_member *member_of(const struct ranks_work *w, const struct pr
 
 /* What the group knows of where such operations are submitted stands in for a stack. */
 static struct rank_site_sum *site_of(struct ranks *ranks, const struct rank_instance *instance,
-				     const struct rank_submitted_news *news,
+				     const struct rank_submitted_event *event,
 				     struct rank_site_sum *site)
 {
 	struct rank_group_sum *group = rank_group_get(ranks, instance);
 
-	if (news->site.has_stack)
+	if (event->site.has_stack)
 		group->site = site;
 	return group->site ?: site;
 }
@@ -307,11 +307,11 @@ static void see_rank(struct rank_member *member, const struct rank_op *op, uint6
 }
 
 /* False: the operation cannot be followed. */
-static bool take_submitted(struct ranks *ranks, const struct rank_submitted_news *news,
+static bool take_submitted(struct ranks *ranks, const struct rank_submitted_event *event,
 			   struct rank_member *member, struct rank_site_sum *site)
 {
-	const struct spy_rec_collective *operation = &news->operation;
-	struct rank_op *op = news->op;
+	const struct spy_rec_collective *operation = &event->operation;
+	struct rank_op *op = event->op;
 	struct rank_instance *instance;
 	struct instance_key key;
 	struct rank_op_seen seen;
@@ -326,9 +326,9 @@ static bool take_submitted(struct ranks *ranks, const struct rank_submitted_news
 	if (!take_member(instance, member))
 		return false;
 	op_add(ranks, instance, member, op);
-	op->site = site_of(ranks, instance, news, site);
+	op->site = site_of(ranks, instance, event, site);
 	seen = seen_as(op, operation);
-	see_rank(member, op, news->ns);
+	see_rank(member, op, event->ns);
 	op->in_a_row = member->has_last && member->last.func == operation->func && !op->first &&
 		       op->gpu_operations <= 1;
 	if (!rank_func_is_between_two(operation->func)) {
@@ -346,7 +346,7 @@ static bool take_submitted(struct ranks *ranks, const struct rank_submitted_news
 	member->last = seen;
 	member->has_last = true;
 	op->holes += member->rank->skips;
-	rank_steps_see(ranks, op, news);
+	rank_steps_see(ranks, op, event);
 	op->followed = operation->flags & SPY_COLLECTIVE_RUN_FOLLOWS;
 	if (op->followed) {
 		expect_run(ranks, op, operation->id);
@@ -358,28 +358,28 @@ static bool take_submitted(struct ranks *ranks, const struct rank_submitted_news
 	return true;
 }
 
-void rank_apply_submitted(struct ranks *ranks, const struct rank_submitted_news *news)
+void rank_apply_submitted(struct ranks *ranks, const struct rank_submitted_event *event)
 {
-	const struct process *process = news->head.process;
+	const struct process *process = event->head.process;
 	struct rank_site_sum *site = NULL;
 
 	ranks->any = ranks->submits[process->trace->index] = true;
-	if (news->op) /* it may be told but once */
-		site = rank_site_get(ranks, process, &news->site, news->operation.func);
-	if (take_submitted(ranks, news, member_of(ranks->work, process, news->operation.comm),
+	if (event->op) /* it may be told but once */
+		site = rank_site_get(ranks, process, &event->site, event->operation.func);
+	if (take_submitted(ranks, event, member_of(ranks->work, process, event->operation.comm),
 			   site))
 		return;
 	ranks->lost++;
-	free(news->op);
+	free(event->op);
 }
 
 /* ---- and ran --------------------------------------------------------------------------------- */
 
 #define GPU_TIME_MOST (UINT64_MAX >> 2) /* of nanoseconds since whatever: more is damage */
 
-void rank_apply_ran(struct ranks *ranks, const struct rank_ran_news *news)
+void rank_apply_ran(struct ranks *ranks, const struct rank_ran_event *event)
 {
-	uint64_t key = key_of_op(news->head.process, news->id);
+	uint64_t key = key_of_op(event->head.process, event->id);
 	struct ranks_work *w = ranks->work;
 	struct rank_op *op;
 
@@ -391,11 +391,11 @@ void rank_apply_ran(struct ranks *ranks, const struct rank_ran_news *news)
 	HASH_DEL(w->pending, op);
 	op->expected = false;
 	op->instance->n_done++;
-	op->ran_ns = news->ran_ns;
-	op->seen_ns = news->seen_ns;
-	op->by_host_times = news->by_host_times;
-	op->begin_ns = news->begin_ns;
-	op->end_ns = news->end_ns;
+	op->ran_ns = event->ran_ns;
+	op->seen_ns = event->seen_ns;
+	op->by_host_times = event->by_host_times;
+	op->begin_ns = event->begin_ns;
+	op->end_ns = event->end_ns;
 	op->ran = op->begin_ns <= op->end_ns && op->end_ns <= GPU_TIME_MOST;
 	ranks->lost += !op->ran;
 	if (op->ran && !rank_func_is_between_two(op->instance->func))

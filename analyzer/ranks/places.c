@@ -1,6 +1,6 @@
 /*
  * analyzer/ranks/places.c: what the evaluation knows of places in all processes: which are alike, where operations are
- * submitted, names of ranges. Called for news of these.
+ * submitted, names of ranges. Called for events of these.
  */
 #include <stdlib.h>
 #include "work.h"
@@ -31,41 +31,41 @@ static uint32_t like_number(struct ranks_work *w, const struct rank_like_key *ke
 	return like->number;
 }
 
-static void add_place(struct ranks_work *w, const struct rank_place_news *news)
+static void add_place(struct ranks_work *w, const struct rank_place_event *event)
 {
-	struct rank_place *place = news->place;
+	struct rank_place *place = event->place;
 
-	place->cause = news->cause;
-	place->where = hash_key(&news->roughly, sizeof(news->roughly)) >> 24 | 1;
-	place->roughly = like_number(w, &news->roughly);
-	place->like = like_number(w, &news->like);
+	place->cause = event->cause;
+	place->where = hash_key(&event->roughly, sizeof(event->roughly)) >> 24 | 1;
+	place->roughly = like_number(w, &event->roughly);
+	place->like = like_number(w, &event->like);
 	w->places = grow(w->places, w->n_places, sizeof(struct rank_place *));
 	w->places[w->n_places++] = place;
 	if (w->n_places >= PLACES_MOST)
 		w->refused = "too many places of ranks";
 }
 
-void rank_place_apply(struct ranks *ranks, const struct rank_place_news *news)
+void rank_place_apply(struct ranks *ranks, const struct rank_place_event *event)
 {
-	struct rank_place *place = news->place;
+	struct rank_place *place = event->place;
 
-	if (news->fresh)
-		add_place(ranks->work, news);
-	place->any_time = news->any_time;
-	place->longest = news->longest;
-	if (!news->holder)
+	if (event->fresh)
+		add_place(ranks->work, event);
+	place->any_time = event->any_time;
+	place->longest = event->longest;
+	if (!event->holder)
 		return;
 	free(place->holder);
-	place->holder = news->holder;
+	place->holder = event->holder;
 }
 
 /* ---- sites ----------------------------------------------------------------------------------- */
 
 struct rank_site_sum *rank_site_get(struct ranks *ranks, const struct process *process,
-				    const struct rank_site_news *news, uint8_t func)
+				    const struct rank_site_event *event, uint8_t func)
 {
 	struct rank_site_sum *site;
-	uint64_t key = news->key;
+	uint64_t key = event->key;
 
 	HASH_FIND(hh, ranks->work->sites, &key, sizeof(key), site);
 	if (!site && HASH_COUNT(ranks->work->sites) >= RANK_SITES_MOST) {
@@ -76,7 +76,7 @@ struct rank_site_sum *rank_site_get(struct ranks *ranks, const struct process *p
 		return site;
 	site = xcalloc(1, sizeof(*site));
 	site->key = key;
-	site->sum.part = news->part;
+	site->sum.part = event->part;
 	site->sum.process = process;
 	site->sum.func = func;
 	HASH_ADD(hh, ranks->work->sites, key, sizeof(site->key), site);

@@ -202,10 +202,10 @@ static void add_member(struct ranks *ranks, const struct process *process, struc
 	comm->grew = true;
 }
 
-void rank_apply_comm(struct ranks *ranks, const struct rank_comm_news *news)
+void rank_apply_comm(struct ranks *ranks, const struct rank_comm_event *event)
 {
-	const struct spy_rec_nccl_comm *of = &news->comm;
-	const struct process *process = news->head.process;
+	const struct spy_rec_nccl_comm *of = &event->comm;
+	const struct process *process = event->head.process;
 	struct rank_comm *comm;
 	struct rank *rank;
 
@@ -455,8 +455,8 @@ void ranks_join(struct ranks *ranks, struct ranks *const *parts, const struct jo
 void ranks_replay(struct ranks *ranks, const struct journal_entry *entry)
 {
 	reading_place.position = entry->at;
-	ranks_apply(ranks, entry->rank.news);
-	free(entry->rank.news);
+	ranks_apply(ranks, entry->rank.event);
+	free(entry->rank.event);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

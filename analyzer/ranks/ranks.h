@@ -284,18 +284,18 @@ void ranks_close(struct ranks *ranks);
 
 /* ---- parts of a set (analyzer/parallel/) ------------------------------------------------------- */
 
-struct rank_news;
+struct rank_event;
 
 /* An entry of a journal, for the whole's ranks; the journals of all parts in the order of moments. Then what it owned is
  * theirs, and it can be freed. */
-void ranks_apply(struct ranks *ranks, const struct rank_news *news);
+void ranks_apply(struct ranks *ranks, const struct rank_event *event);
 
 /* It is applied soon: into the cache with it; sooner, and with what it owns. */
-void ranks_fetch(const struct rank_news *news);
-void ranks_fetch_owned(const struct rank_news *news);
+void ranks_fetch(const struct rank_event *event);
+void ranks_fetch_owned(const struct rank_event *event);
 
 /* One that is not applied. */
-void ranks_drop(struct rank_news *news);
+void ranks_drop(struct rank_event *event);
 
 /* Why they are worth nothing; NULL: they are not. */
 const char *ranks_refused(const struct ranks *ranks);

@@ -89,7 +89,7 @@ static struct rank_level level_of(struct ranks *ranks, const struct rank_level *
 }
 
 static void add_log(struct ranks *ranks, struct rank_steps_work *s, struct rank_op *op,
-		    const struct rank_submitted_news *news, bool hole)
+		    const struct rank_submitted_event *event, bool hole)
 {
 	struct op_log *log = &s->log[s->n_log++];
 	uint32_t i;
@@ -98,7 +98,7 @@ static void add_log(struct ranks *ranks, struct rank_steps_work *s, struct rank_
 			       .submitted_ns = op->submit_begin_ns,
 			       .hole = hole};
 	for (i = 0; i < RANK_LEVELS; i++)
-		log->levels[i] = level_of(ranks, &news->levels[i]);
+		log->levels[i] = level_of(ranks, &event->levels[i]);
 	op->instance->log_at = s->n_log;
 	op->instance->log_round = s->round;
 }
@@ -455,7 +455,8 @@ static bool is_reference(struct ranks *ranks, struct rank_steps_work *s,
 	return true;
 }
 
-void rank_steps_see(struct ranks *ranks, struct rank_op *op, const struct rank_submitted_news *news)
+void rank_steps_see(struct ranks *ranks, struct rank_op *op,
+		    const struct rank_submitted_event *event)
 {
 	struct rank_steps_work *s = ranks->work->steps;
 	bool hole;
@@ -467,7 +468,7 @@ void rank_steps_see(struct ranks *ranks, struct rank_op *op, const struct rank_s
 		s->log = xcalloc(LOG_MOST, sizeof(*s->log));
 		s->round = 1;
 	}
-	if (!is_reference(ranks, s, news->head.process))
+	if (!is_reference(ranks, s, event->head.process))
 		return;
 	op->reference = true;
 	hole = op->holes != s->holes;
@@ -477,10 +478,10 @@ void rank_steps_see(struct ranks *ranks, struct rank_op *op, const struct rank_s
 	if (s->decided) {
 		op->instance->step =
 			next_step(ranks, s, op->submit_begin_ns, signature_of(op->instance),
-				  level_of(ranks, &news->levels[s->level]), hole);
+				  level_of(ranks, &event->levels[s->level]), hole);
 		return;
 	}
-	add_log(ranks, s, op, news, hole);
+	add_log(ranks, s, op, event, hole);
 	if (s->n_log == LOG_MOST)
 		decide(ranks, s);
 }

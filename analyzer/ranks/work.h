@@ -6,7 +6,7 @@
 #define CUDASPY_RANKS_WORK_H
 
 #include "ranks.h"
-#include "news.h"
+#include "events.h"
 
 #define COMMS_MOST (1u << 13) /* communicators that are told apart */
 #define MEMBERS_MOST (1u << 17) /* of all of them */
@@ -22,7 +22,7 @@
 
 /* ---- what threads did ------------------------------------------------------------------------ */
 
-/* A place in a process, with what the evaluation knows of the time there: as it was told last (struct rank_place_news). */
+/* A place in a process, with what the evaluation knows of the time there: as it was told last (struct rank_place_event). */
 struct rank_place {
 	uint32_t like; /* the same number in all processes where that is the same line, and … */
 	uint32_t roughly; /* … where it is the same place in a library or a program */
@@ -300,8 +300,8 @@ struct rank_steps_work;
 /*
  * Two things are in it. What is found while the records of a process are read, and is about that process alone: lanes.c,
  * capture.c. And what is about several: who was last, by how much and why. All that the second has to know of a process
- * is told to it as news (news.h): at once, where one thread reads all records. Where several do, each has its own struct
- * ranks, in which there is only the first, and the news go through a journal to the whole's.
+ * is emitted to it as events (events.h): at once, where one thread reads all records. Where several do, each has its own struct
+ * ranks, in which there is only the first, and the events go through a journal to the whole's.
  */
 struct ranks_work {
 	/* ---- of the processes that are read */
@@ -371,7 +371,7 @@ uint32_t rank_lane_take(struct ranks *ranks, struct rank_lane *lane,
 
 /* Where an operation was submitted. */
 void rank_site_see(struct ranks *ranks, const struct record *record,
-		   const struct completed_call *launch, struct rank_site_news *news);
+		   const struct completed_call *launch, struct rank_site_event *event);
 
 /* As ranks_parts. */
 size_t rank_lane_places_parts(const struct ranks_work *w,
@@ -380,9 +380,9 @@ void rank_lanes_release(struct ranks_work *w);
 
 /* ---- places.c -------------------------------------------------------------------------------- */
 
-void rank_place_apply(struct ranks *ranks, const struct rank_place_news *news);
+void rank_place_apply(struct ranks *ranks, const struct rank_place_event *event);
 struct rank_site_sum *rank_site_get(struct ranks *ranks, const struct process *process,
-				    const struct rank_site_news *news, uint8_t func);
+				    const struct rank_site_event *event, uint8_t func);
 
 /* The name of that key: the same one for all processes. */
 const struct range_name *rank_name_get(struct ranks_work *w, const struct range_name *name);
@@ -425,14 +425,14 @@ void rank_reasons_in_time(struct rank_member *member);
 
 /* ---- match.c --------------------------------------------------------------------------------- */
 
-void rank_apply_submitted(struct ranks *ranks, const struct rank_submitted_news *news);
-void rank_apply_ran(struct ranks *ranks, const struct rank_ran_news *news);
+void rank_apply_submitted(struct ranks *ranks, const struct rank_submitted_event *event);
+void rank_apply_ran(struct ranks *ranks, const struct rank_ran_event *event);
 
 /* A send or a receive. */
 bool rank_func_is_between_two(uint8_t func);
 
-/* Of the news, each: ranks.c. */
-void rank_apply_comm(struct ranks *ranks, const struct rank_comm_news *news);
+/* Of the events, each: ranks.c. */
+void rank_apply_comm(struct ranks *ranks, const struct rank_comm_event *event);
 
 /* After the last record: evaluates all that is open. */
 void rank_comm_close(struct ranks *ranks, struct rank_comm *comm);
@@ -477,7 +477,7 @@ void rank_steps_release(struct ranks_work *w);
 
 /* A rank submits its operation of an instance. */
 void rank_steps_see(struct ranks *ranks, struct rank_op *op,
-		    const struct rank_submitted_news *news);
+		    const struct rank_submitted_event *event);
 
 /* When parts of a set have become one: names of ranges are the whole's. */
 void rank_steps_rename(struct ranks *ranks);

@@ -1,23 +1,23 @@
 /*
- * analyzer/ranks/news.h: what the evaluation of ranks has to know of a process: told while its records are read, in their
+ * analyzer/ranks/events.h: what the evaluation of ranks has to know of a process: told while its records are read, in their
  * order. All that is decided by what other processes do is decided from these. For the files of this folder.
  */
-#ifndef CUDASPY_RANKS_NEWS_H
-#define CUDASPY_RANKS_NEWS_H
+#ifndef CUDASPY_RANKS_EVENTS_H
+#define CUDASPY_RANKS_EVENTS_H
 
 #include "ranks.h"
 
-enum rank_news_kind { RANK_NEWS_COMM, RANK_NEWS_PLACE, RANK_NEWS_SUBMITTED, RANK_NEWS_RAN };
+enum rank_event_kind { RANK_EVENT_COMM, RANK_EVENT_PLACE, RANK_EVENT_SUBMITTED, RANK_EVENT_RAN };
 
 /* The begin of all of them. */
-struct rank_news {
-	enum rank_news_kind kind;
+struct rank_event {
+	enum rank_event_kind kind;
 	const struct process *process;
 };
 
 /* A communicator has a rank in the process. */
-struct rank_comm_news {
-	struct rank_news head;
+struct rank_comm_event {
+	struct rank_event head;
 	struct spy_rec_nccl_comm comm;
 };
 
@@ -29,8 +29,8 @@ struct rank_like_key {
 };
 
 /* A place is there, or what is known of it has changed. */
-struct rank_place_news {
-	struct rank_news head;
+struct rank_place_event {
+	struct rank_event head;
 	struct rank_place *place; /* owned if it is fresh */
 	bool fresh;
 	bool any_time;
@@ -41,7 +41,7 @@ struct rank_place_news {
 };
 
 /* Where an operation was submitted. */
-struct rank_site_news {
+struct rank_site_event {
 	uint64_t key; /* hash of the place */
 	bool has_stack;
 	bool first; /* it has not been told before: part is */
@@ -57,18 +57,18 @@ struct rank_level {
 #define RANK_LEVELS 4 /* ranges inside one another that may be the steps */
 
 /* An operation was submitted. */
-struct rank_submitted_news {
-	struct rank_news head;
+struct rank_submitted_event {
+	struct rank_event head;
 	struct spy_rec_collective operation;
 	uint64_t ns; /* of the record */
 	struct rank_op *op; /* owned; NULL: it was captured into a graph */
-	struct rank_site_news site;
+	struct rank_site_event site;
 	struct rank_level levels[RANK_LEVELS]; /* the outermost first */
 };
 
 /* It has run. */
-struct rank_ran_news {
-	struct rank_news head;
+struct rank_ran_event {
+	struct rank_event head;
 	uint32_t id;
 	bool by_host_times;
 	uint64_t ran_ns, seen_ns; /* trace time */
@@ -76,7 +76,7 @@ struct rank_ran_news {
 };
 
 /* Tells it: at once, or by the journal. Takes over what it owns. */
-void rank_tell(struct ranks *ranks, const struct rank_news *news, size_t bytes);
+void rank_emit(struct ranks *ranks, const struct rank_event *event, size_t bytes);
 
 /* What a part tells has to stay, though the part needs it no more. */
 void rank_pin(const struct ranks *ranks, const struct idle_part *part);
