@@ -3,20 +3,21 @@
  * time: it waits on the device, for another stream, a host function, a copy or another GPU. Known with exact times; of host
  * functions without them, too.
  */
-#include "hungry.h"
+#include "starved_gpus.h"
 #include "table.h"
 
-static const char *who_keeps(const struct hungry *h)
+static const char *who_keeps(const struct starved_gpus *h)
 {
 	(void)h;
 	return "work that was submitted in time, and could not begin, keeps";
 }
 
-static const char *cure(const struct trace_set *set, struct arena *texts, const struct hungry *h)
+static const char *cure(const struct trace_set *set, struct arena *texts,
+			const struct starved_gpus *h)
 {
 	(void)set;
 	(void)texts;
-	if (hungry_cause(h) == IDLE_HOST_FUNCTION)
+	if (starved_gpus_cause(h) == IDLE_HOST_FUNCTION)
 		return "Keep functions in streams short: let them signal a thread that does the "
 		       "work, or put them into a stream of their own behind an event, so that "
 		       "the next operation does not wait for them.";
@@ -24,12 +25,12 @@ static const char *cure(const struct trace_set *set, struct arena *texts, const 
 }
 
 /* The work that is waited for need not come first: there is an order in which the GPU is busy. */
-static uint64_t gain_ns(const struct hungry *h)
+static uint64_t gain_ns(const struct starved_gpus *h)
 {
 	return h->ns;
 }
 
-static const struct hungry_kind kind = {
+static const struct starved_gpus_kind kind = {
 	.detector = &detector_stalled_on_device,
 	.causes = IDLE_CAUSE_BIT(DEPENDENCY) | IDLE_CAUSE_BIT(HOST_FUNCTION),
 	.who_keeps = who_keeps,
@@ -40,7 +41,7 @@ static const struct hungry_kind kind = {
 
 static void conclude(const struct idle *idle, struct found *found)
 {
-	hungry_conclude(&kind, idle, found);
+	starved_gpus_conclude(&kind, idle, found);
 }
 
 const struct detector detector_stalled_on_device = {

@@ -3,22 +3,23 @@
  * CUDA calls that no other finding is about: they allocate, ask, create, go through the kernel module, load code, or wait.
  */
 #include "holder_cure.h"
-#include "hungry.h"
+#include "starved_gpus.h"
 #include "table.h"
 #include "text/text.h"
 
-static const char *who_keeps(const struct hungry *h)
+static const char *who_keeps(const struct starved_gpus *h)
 {
 	(void)h;
 	return "CUDA calls keep";
 }
 
 /* Of the call in which most of it passed, by what it was there for. */
-static const char *cure(const struct trace_set *set, struct arena *texts, const struct hungry *h)
+static const char *cure(const struct trace_set *set, struct arena *texts,
+			const struct starved_gpus *h)
 {
 	uint32_t fn = h->most->longest.fn;
 
-	switch (hungry_cause(h)) {
+	switch (starved_gpus_cause(h)) {
 	case IDLE_CUDA_LOCK:
 		return "Cure what holds the lock: WAITS and the findings of stalls name its "
 		       "holder.";
@@ -37,20 +38,20 @@ static const char *cure(const struct trace_set *set, struct arena *texts, const 
 }
 
 /* Calls that are taken out of the loop give all of it back. */
-static uint64_t gain_ns(const struct hungry *h)
+static uint64_t gain_ns(const struct starved_gpus *h)
 {
 	return h->ns;
 }
 
 /* Code is loaded once; what waits for a lock has its cost in the findings of the holder's call, too. */
-static void remark(const struct hungry *h, struct finding *finding)
+static void remark(const struct starved_gpus *h, struct finding *finding)
 {
-	finding->remarks.once = hungry_cause(h) == IDLE_CODE_LOADING;
+	finding->remarks.once = starved_gpus_cause(h) == IDLE_CODE_LOADING;
 	finding->cost.elsewhere_ns = h->by_cause[IDLE_CUDA_LOCK];
 	finding->cost.overlaps = finding->cost.elsewhere_ns > 0;
 }
 
-static const struct hungry_kind kind = {
+static const struct starved_gpus_kind kind = {
 	.detector = &detector_starved_by_calls,
 	.causes = IDLE_CAUSE_BIT(LAUNCH) | IDLE_CAUSE_BIT(CUDA_CALL) | IDLE_CAUSE_BIT(CUDA_LOCK) |
 		  IDLE_CAUSE_BIT(CUDA_WAIT) | IDLE_CAUSE_BIT(KERNEL_MODULE) |
@@ -64,7 +65,7 @@ static const struct hungry_kind kind = {
 
 static void conclude(const struct idle *idle, struct found *found)
 {
-	hungry_conclude(&kind, idle, found);
+	starved_gpus_conclude(&kind, idle, found);
 }
 
 const struct detector detector_starved_by_calls = {

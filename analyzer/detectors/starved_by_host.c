@@ -6,19 +6,20 @@
  * means to, and one that reads from a connection may wait for requests: that alone is no case
  * either, but told where there is one.
  */
-#include "hungry.h"
+#include "starved_gpus.h"
 #include "table.h"
 
-static const char *who_keeps(const struct hungry *h)
+static const char *who_keeps(const struct starved_gpus *h)
 {
-	return hungry_cause(h) == IDLE_PYTHON ? "Python keeps" : "the host keeps";
+	return starved_gpus_cause(h) == IDLE_PYTHON ? "Python keeps" : "the host keeps";
 }
 
-static const char *cure(const struct trace_set *set, struct arena *texts, const struct hungry *h)
+static const char *cure(const struct trace_set *set, struct arena *texts,
+			const struct starved_gpus *h)
 {
 	(void)set;
 	(void)texts;
-	switch (hungry_cause(h)) {
+	switch (starved_gpus_cause(h)) {
 	case IDLE_PYTHON:
 		return "Less Python between the CUDA calls. PyTorch: torch.compile the step, or "
 		       "capture it in a CUDA graph; move .item(), .cpu() and prints out of the "
@@ -34,12 +35,12 @@ static const char *cure(const struct trace_set *set, struct arena *texts, const 
 }
 
 /* What Python took may go away altogether; other work can only be done while the GPU works. */
-static uint64_t gain_ns(const struct hungry *h)
+static uint64_t gain_ns(const struct starved_gpus *h)
 {
-	return hungry_cause(h) == IDLE_PYTHON ? h->ns : min_u64(h->ns, h->busy_most_ns);
+	return starved_gpus_cause(h) == IDLE_PYTHON ? h->ns : min_u64(h->ns, h->busy_most_ns);
 }
 
-static const struct hungry_kind kind = {
+static const struct starved_gpus_kind kind = {
 	.detector = &detector_starved_by_host,
 	.causes = IDLE_CAUSE_BIT(PYTHON) | IDLE_CAUSE_BIT(CPU) | IDLE_CAUSE_BIT(LOCK) |
 		  IDLE_CAUSE_BIT(PIPE) | IDLE_CAUSE_BIT(FILE) | IDLE_CAUSE_BIT(JOIN),
@@ -52,7 +53,7 @@ static const struct hungry_kind kind = {
 
 static void conclude(const struct idle *idle, struct found *found)
 {
-	hungry_conclude(&kind, idle, found);
+	starved_gpus_conclude(&kind, idle, found);
 }
 
 const struct detector detector_starved_by_host = {

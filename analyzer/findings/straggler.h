@@ -6,6 +6,7 @@
 #define CUDASPY_STRAGGLER_H
 
 #include "detector.h"
+#include "ranks/ranks.h"
 
 enum straggler_by {
 	STRAGGLER_NONE,
@@ -28,11 +29,11 @@ struct straggler {
 struct straggler straggler_find(const struct ranks *ranks);
 
 /* Of what made a rank's thread late, the largest; NULL: nothing is known. */
-const struct idle_sum *straggler_reason(const struct analysis *a, const struct rank *rank);
+const struct idle_sum *straggler_reason(const struct idle *idle, const struct rank *rank);
 
 /* A new finding of a detector: whose, how often, and what it costs. */
-struct finding *straggler_finding(const struct detector *detector, const struct analysis *a,
-				  const struct straggler *h, struct finding **findings, size_t *n);
+struct finding *straggler_finding(const struct detector *detector, const struct ranks *ranks,
+				  const struct straggler *h, struct found *found);
 
 /* "rank 1 (GPU 1) holds the other ranks up: it came last to 12 of 196 collectives, and the others waited 243.9 ms for it,
  * 14 % of 1.8 s" */

@@ -1,9 +1,9 @@
 /*
- * analyzer/detectors/hungry.h: GPUs that have nothing to do for a good part of their work, for reasons of one kind: what the
- * detectors of such reasons have in common (hungry.c). Each nanosecond of idle time is the price of one finding.
+ * analyzer/detectors/starved_gpus.h: GPUs that have nothing to do for a good part of their work, for reasons of one kind: what the
+ * detectors of such reasons have in common (starved_gpus.c). Each nanosecond of idle time is the price of one finding.
  */
-#ifndef CUDASPY_DETECTORS_HUNGRY_H
-#define CUDASPY_DETECTORS_HUNGRY_H
+#ifndef CUDASPY_DETECTORS_STARVED_GPUS_H
+#define CUDASPY_DETECTORS_STARVED_GPUS_H
 
 #include "findings/detector.h"
 #include "idle/idle.h"
@@ -11,7 +11,7 @@
 #define IDLE_CAUSE_BIT(name) (1ull << IDLE_##name)
 
 /* Of a GPU, or of the GPUs of a process that are cases. */
-struct hungry {
+struct starved_gpus {
 	uint64_t ns, beside_ns, longest_ns; /* ns: without what is beside */
 	uint64_t work_ns, busy_most_ns, gaps, gpus;
 	const struct idle_sum *most; /* the sum with the most of it, … */
@@ -23,22 +23,23 @@ struct hungry {
 };
 
 /* The reasons of one kind, and what is said of them. */
-struct hungry_kind {
+struct starved_gpus_kind {
 	const struct detector *detector;
 	uint64_t causes; /* IDLE_CAUSE_BIT, or-ed */
-	uint64_t beside; /* are no case by themselves, but told beside one */
-	const char *(*who_keeps)(const struct hungry *h); /* "the host keeps" */
+	uint64_t beside; /* are no case by themselves, but named beside one */
+	const char *(*who_keeps)(const struct starved_gpus *h); /* "the host keeps" */
 	const char *of_thread; /* before the thread's name: what of it was late */
 	const char *(*cure)(const struct trace_set *set, struct arena *texts,
-			    const struct hungry *h);
-	uint64_t (*gain_ns)(const struct hungry *h);
-	void (*remark)(const struct hungry *h, struct finding *finding); /* NULL: nothing */
+			    const struct starved_gpus *h);
+	uint64_t (*gain_ns)(const struct starved_gpus *h);
+	void (*remark)(const struct starved_gpus *h, struct finding *finding); /* NULL: nothing */
 };
 
 /* The cause with the most of the time. */
-enum idle_cause hungry_cause(const struct hungry *h);
+enum idle_cause starved_gpus_cause(const struct starved_gpus *h);
 
 /* A finding for each process that has such GPUs; its price is what is left of their idle time with these causes. */
-void hungry_conclude(const struct hungry_kind *kind, const struct idle *idle, struct found *found);
+void starved_gpus_conclude(const struct starved_gpus_kind *kind, const struct idle *idle,
+			   struct found *found);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * analyzer/detectors/hungry.c: a GPU has nothing to do, again and again, for reasons of one kind: what the detectors of
+ * analyzer/detectors/starved_gpus.c: a GPU has nothing to do, again and again, for reasons of one kind: what the detectors of
  * such reasons have in common. Called when all records have been read.
  *
  * A case is a GPU that was certainly idle for a good part of its work because of that, its longest
@@ -7,7 +7,7 @@
  * no case.
  */
 #include <stdlib.h>
-#include "hungry.h"
+#include "starved_gpus.h"
 #include "findings/gpu_use.h"
 #include "findings/idle_price.h"
 #include "idle/callers.h"
@@ -17,7 +17,7 @@
 #define LEAST_PART 5 /* of the GPU's working phase */
 #define LEAST_NS 50000000
 
-static bool is_case(const struct hungry *h)
+static bool is_case(const struct starved_gpus *h)
 {
 	uint64_t repeated_ns = h->ns - min_u64(h->ns, h->longest_ns);
 
@@ -29,8 +29,8 @@ static bool is_of(const struct idle_sum *sum, uint64_t causes)
 	return causes >> sum->key.cause & 1;
 }
 
-static void add_sum(const struct hungry_kind *kind, struct hungry *h, const struct idle_sum *sum,
-		    uint64_t ns)
+static void add_sum(const struct starved_gpus_kind *kind, struct starved_gpus *h,
+		    const struct idle_sum *sum, uint64_t ns)
 {
 	if (is_of(sum, kind->beside)) {
 		h->beside_ns += ns;
@@ -47,9 +47,10 @@ static void add_sum(const struct hungry_kind *kind, struct hungry *h, const stru
 		h->in_python = sum;
 }
 
-static struct hungry *look_at_gpus(const struct hungry_kind *kind, const struct idle *idle)
+static struct starved_gpus *look_at_gpus(const struct starved_gpus_kind *kind,
+					 const struct idle *idle)
 {
-	struct hungry *gpus = xcalloc(idle->n_gpus + 1, sizeof(*gpus));
+	struct starved_gpus *gpus = xcalloc(idle->n_gpus + 1, sizeof(*gpus));
 	const struct idle_sum *sum;
 	size_t i;
 
@@ -70,7 +71,7 @@ static struct hungry *look_at_gpus(const struct hungry_kind *kind, const struct 
 }
 
 /* A process has one finding for all of its GPUs that are cases. */
-static void add_gpu(struct hungry *process, const struct hungry *gpu)
+static void add_gpu(struct starved_gpus *process, const struct starved_gpus *gpu)
 {
 	process->ns += gpu->ns;
 	process->beside_ns += gpu->beside_ns;
@@ -86,20 +87,20 @@ static void add_gpu(struct hungry *process, const struct hungry *gpu)
 	process->gpu = gpu->gpu;
 }
 
-static size_t process_of(const struct hungry *gpu)
+static size_t process_of(const struct starved_gpus *gpu)
 {
 	return gpu->most->process->trace->index;
 }
 
-static void add_costs(const struct hungry_kind *kind, const struct idle *idle,
-		      const struct hungry *gpus, struct hungry *processes)
+static void add_costs(const struct starved_gpus_kind *kind, const struct idle *idle,
+		      const struct starved_gpus *gpus, struct starved_gpus *processes)
 {
 	const struct idle_sum *sum;
 
 	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(idle, sum) : 0;
-		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(idle, sum)] : NULL;
-		struct hungry *process;
+		const struct starved_gpus *gpu = ns ? &gpus[gpu_of_sum(idle, sum)] : NULL;
+		struct starved_gpus *process;
 
 		if (!gpu || !is_case(gpu))
 			continue;
@@ -114,7 +115,7 @@ static void add_costs(const struct hungry_kind *kind, const struct idle *idle,
 /* ---- words ----------------------------------------------------------------------------------- */
 
 /* The part to tell of: calls and waits at one place have a stack only now and then. */
-static const struct idle_part *part_to_tell(const struct hungry *h)
+static const struct idle_part *part_to_tell(const struct starved_gpus *h)
 {
 	const struct idle_sum *in_python = h->in_python;
 
@@ -125,7 +126,7 @@ static const struct idle_part *part_to_tell(const struct hungry *h)
 }
 
 /* "most of it", of what is more than half of it; else how much the largest part is. */
-static const char *how_much(struct arena *texts, const struct hungry *h)
+static const char *how_much(struct arena *texts, const struct starved_gpus *h)
 {
 	if (h->most_ns > h->ns / 2)
 		return "most of it";
@@ -135,7 +136,7 @@ static const char *how_much(struct arena *texts, const struct hungry *h)
 
 /* ", most of it between train.py:17 in step and train.py:21 in step"; where it is known. */
 static const char *most_text(struct arena *texts, const struct trace_set *set,
-			     const struct hungry *h)
+			     const struct starved_gpus *h)
 {
 	const struct idle_part *part = part_to_tell(h);
 	const char *much = how_much(texts, h);
@@ -170,7 +171,7 @@ static enum idle_cause most_of(const uint64_t by_cause[IDLE_CAUSE_COUNT])
 	return most;
 }
 
-enum idle_cause hungry_cause(const struct hungry *h)
+enum idle_cause starved_gpus_cause(const struct starved_gpus *h)
 {
 	return most_of(h->by_cause);
 }
@@ -179,7 +180,7 @@ enum idle_cause hungry_cause(const struct hungry *h)
 #define TOLD_LEAST_PART 20 /* smaller parts are not told */
 
 /* "running Python for 1.2 s, waiting for a pipe for 0.2 s". */
-static const char *causes_text(struct arena *texts, const struct hungry *h)
+static const char *causes_text(struct arena *texts, const struct starved_gpus *h)
 {
 	uint64_t left[IDLE_CAUSE_COUNT];
 	const char *text = "";
@@ -200,8 +201,8 @@ static const char *causes_text(struct arena *texts, const struct hungry *h)
 	return text;
 }
 
-static const char *what(const struct hungry_kind *kind, const struct idle *idle,
-			struct arena *texts, const struct hungry *h)
+static const char *what(const struct starved_gpus_kind *kind, const struct idle *idle,
+			struct arena *texts, const struct starved_gpus *h)
 {
 	const struct thread *thread = h->most->longest.thread ?: gpu_feeder(idle, h->gpu);
 	const char *gpus = h->gpus > 1
@@ -228,8 +229,9 @@ static const char *what(const struct hungry_kind *kind, const struct idle *idle,
 
 /* Lines of Python count by how many of the finding's stacks have them: each sum has as many as its
  * part of the time is. */
-static void add_stacks(const struct hungry_kind *kind, const struct idle *idle, struct arena *texts,
-		       const struct hungry *h, const struct hungry *gpus, struct finding *finding)
+static void add_stacks(const struct starved_gpus_kind *kind, const struct idle *idle,
+		       struct arena *texts, const struct starved_gpus *h,
+		       const struct starved_gpus *gpus, struct finding *finding)
 {
 	const struct stack **stacks =
 		arena_take(texts, xcalloc(SITE_STACKS, sizeof(struct stack *)));
@@ -254,8 +256,8 @@ static void add_stacks(const struct hungry_kind *kind, const struct idle *idle, 
 	finding->lookup.n_stacks = n_stacks;
 }
 
-static void tell(const struct hungry_kind *kind, const struct idle *idle, const struct hungry *h,
-		 const struct hungry *gpus, struct found *found)
+static void tell(const struct starved_gpus_kind *kind, const struct idle *idle,
+		 const struct starved_gpus *h, const struct starved_gpus *gpus, struct found *found)
 {
 	const struct model *model = idle->accounts->model;
 	struct arena *texts = found->texts;
@@ -283,15 +285,15 @@ static void tell(const struct hungry_kind *kind, const struct idle *idle, const 
 }
 
 /* All of it is the price of the process's finding. */
-static void take(const struct hungry_kind *kind, const struct idle *idle, const struct hungry *gpus,
-		 struct finding *findings, size_t n)
+static void take(const struct starved_gpus_kind *kind, const struct idle *idle,
+		 const struct starved_gpus *gpus, struct finding *findings, size_t n)
 {
 	struct idle_sum *sum;
 	size_t i;
 
 	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(idle, sum) : 0;
-		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(idle, sum)] : NULL;
+		const struct starved_gpus *gpu = ns ? &gpus[gpu_of_sum(idle, sum)] : NULL;
 
 		if (!gpu || !is_case(gpu))
 			continue;
@@ -306,11 +308,12 @@ static void take(const struct hungry_kind *kind, const struct idle *idle, const 
 	}
 }
 
-void hungry_conclude(const struct hungry_kind *kind, const struct idle *idle, struct found *found)
+void starved_gpus_conclude(const struct starved_gpus_kind *kind, const struct idle *idle,
+			   struct found *found)
 {
 	const struct model *model = idle->accounts->model;
-	struct hungry *processes = xcalloc(model->n_processes + 1, sizeof(*processes));
-	struct hungry *gpus = look_at_gpus(kind, idle);
+	struct starved_gpus *processes = xcalloc(model->n_processes + 1, sizeof(*processes));
+	struct starved_gpus *gpus = look_at_gpus(kind, idle);
 	size_t i, first = found->n;
 
 	for (i = 0; i < idle->n_gpus; i++)
