@@ -80,7 +80,7 @@ static const char *cure(const struct trace_set *set, const struct site *site)
 
 static bool is_good_part(const struct accounting *a, const struct site *site)
 {
-	return site_stake(a, site).share >= PERHAPS_SHARE;
+	return site_cost_share(a, site).share >= PERHAPS_SHARE;
 }
 
 static const char *keep(const struct findings *f, const struct site *site, struct finding *finding,
@@ -102,7 +102,7 @@ static const char *keep(const struct findings *f, const struct site *site, struc
 			text_count(texts, site->count, "call"), text_time(texts, site->cost.own_ns),
 			site->count == 1 ? "it" : "them");
 	}
-	finding->cost.stake = finding_stake(f->accounts, finding);
+	finding->cost.cost_share = finding_cost_share(f->accounts, finding);
 	finding->remarks.maybe_harmless = *anyway && finding_gains_little(finding);
 	return arena_printf(texts,
 			    "%s waited for the GPU for %s, which such calls do not "

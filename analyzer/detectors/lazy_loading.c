@@ -100,7 +100,7 @@ static const char *keep_start(const struct accounting *a, const struct site *sit
 {
 	uint64_t ns = site->cost.own_ns + (uint64_t)site->cost.others_ns;
 
-	if (ns < START_COST_LEAST_NS || site_stake(a, site).share < START_SHARE)
+	if (ns < START_COST_LEAST_NS || site_cost_share(a, site).share < START_SHARE)
 		return NULL;
 	finding->remarks.once = true;
 	return arena_printf(texts, "%llu %s as the program starts, %s inside %s",

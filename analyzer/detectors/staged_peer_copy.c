@@ -109,8 +109,8 @@ static const char *keep(const struct findings *f, const struct site *site, struc
 	if (site->bytes < BYTES_LEAST)
 		return NULL;
 	/* What is little for the host may be much for the GPUs. */
-	finding->cost.unknown =
-		finding_little(cost_ns(&finding->cost), finding_stake(f->accounts, finding).share);
+	finding->cost.unknown = finding_little(cost_ns(&finding->cost),
+					       finding_cost_share(f->accounts, finding).share);
 	if (access < ARRAY_SIZE(others) && others[access].fix) {
 		memory = others[access].memory;
 		finding->fix = others[access].fix;

@@ -227,7 +227,7 @@ struct stall stall_sum(const struct accounting *a, bool across_devices, const st
 	sum_up(&sums, a->model);
 	sums.stall.calls = count_calls(a, across_devices);
 	sums.stall.span_ns = calls->count ? calls->last_ns - calls->first_ns : 0;
-	sums.stall.stake = stake_of(a, &sums.stall.costs, (uint64_t)sums.stall.waited_ns);
+	sums.stall.cost_share = cost_share_of(a, &sums.stall.costs, (uint64_t)sums.stall.waited_ns);
 	add_told(&sums.stall, a->model->set, across_devices, found);
 	free(sums.holder_calls);
 	free(sums.waiters);
@@ -240,7 +240,7 @@ struct stall stall_sum(const struct accounting *a, bool across_devices, const st
 static bool is_significant(const struct stall *stall, double ns)
 {
 	return ns >= STALL_LEAST_NS &&
-	       stall->stake.share * ns / stall->waited_ns >= STALL_LEAST_SHARE;
+	       stall->cost_share.share * ns / stall->waited_ns >= STALL_LEAST_SHARE;
 }
 
 bool stall_is_significant(struct stall *stall)

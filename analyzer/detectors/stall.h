@@ -9,7 +9,7 @@
 #include "findings/detector.h"
 
 /*
- * A stall that took less than this, or a smaller share of the time it is judged by (stake.h), is
+ * A stall that took less than this, or a smaller share of the time it is judged by (cost_share.h), is
  * none: any two threads that share a lock meet now and then, more so where there are too few CPUs.
  */
 #define STALL_LEAST_NS 1000000
@@ -34,7 +34,7 @@ struct stall {
 	/* of waited_ns, what findings of the calls at the root have told already */
 	double charged_ns;
 	struct thread_costs costs; /* of waited_ns; the finding's, if there is one */
-	struct stake stake;
+	struct cost_share cost_share;
 	uint64_t calls; /* that waited */
 	uint64_t span_ns; /* from the first of them to the last */
 	uint64_t waiters, threads, devices, processes;

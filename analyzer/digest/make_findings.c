@@ -33,7 +33,7 @@ static void add_finding(struct digest_builder *m, const struct finding *f)
 	row[D_SITE_idle_gpu_ns] = f->cost.idle_gpu_known ? f->cost.idle_gpu_ns : 0;
 	row[D_SITE_bytes] = f->bytes;
 	row[D_SITE_weight_ns] = f->cost.unknown ? 0 : cost_gain_ns(&f->cost);
-	row[D_SITE_share_ppm] = (uint64_t)(f->cost.stake.share * 1e6);
+	row[D_SITE_share_ppm] = (uint64_t)(f->cost.cost_share.share * 1e6);
 }
 
 /* ---- idle time ------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include "text/where.h"
 #include "text/text.h"
 
-/* A finding that costs less than this, or a smaller share of the time it is judged by (stake.h), is
+/* A finding that costs less than this, or a smaller share of the time it is judged by (cost_share.h), is
  * a minor one. */
 #define MINOR_NS 1000000
 #define MINOR_SHARE 0.005
@@ -588,11 +588,11 @@ static void show_sum(const struct accounting *a, struct small_cases *small)
 {
 	struct cost_share cost_share = cost_share_of(a, &small->costs, small->ns);
 
-	if (small->cases < 2 || finding_little(small->ns, stake.share))
+	if (small->cases < 2 || finding_little(small->ns, cost_share.share))
 		return;
 	small->first->alike = (struct alike){.count = small->cases - 1,
 					     .ns = small->ns - cost_ns(&small->first->cost),
-					     .stake = stake};
+					     .cost_share = cost_share};
 	small->first->remarks.shown = true;
 }
 
@@ -623,14 +623,14 @@ static void judge_recurrence(struct finding *finding, const struct accounting *a
 	if (recurrence_passes(&finding->recurrence))
 		finding->remarks.once |= !finding->remarks.wrong;
 	else if (finding->recurrence.recurs)
-		finding->cost.stake = finding->recurrence.stake;
+		finding->cost.cost_share = finding->recurrence.cost_share;
 }
 
 /* The cost for each thread is known; now the part of it that counts. */
 static void weigh(struct finding *finding, const struct accounting *a)
 {
 	finding->cost.gain_known &= !finding->cost.unknown;
-	finding->cost.stake = finding_stake(a, finding);
+	finding->cost.cost_share = finding_cost_share(a, finding);
 	judge_recurrence(finding, a);
 }
 
@@ -701,14 +701,16 @@ void findings_free(struct finding *findings, size_t n)
 
 /* ---- what matters --------------------------------------------------------------------------- */
 
-struct stake site_stake(const struct accounting *a, const struct site *site)
+struct cost_share site_cost_share(const struct accounting *a, const struct site *site)
 {
-	return stake_of(a, &site->cost.threads, site->cost.own_ns + (uint64_t)site->cost.others_ns);
+	return cost_share_of(a, &site->cost.threads,
+			     site->cost.own_ns + (uint64_t)site->cost.others_ns);
 }
 
-struct stake finding_stake(const struct accounting *a, const struct finding *f)
+struct cost_share finding_cost_share(const struct accounting *a, const struct finding *f)
 {
-	return stake_of(a, f->site ? &f->site->cost.threads : &f->cost.threads, cost_ns(&f->cost));
+	return cost_share_of(a, f->site ? &f->site->cost.threads : &f->cost.threads,
+			     cost_ns(&f->cost));
 }
 
 /* A detector may count less of a site's costs, or more, than its verdicts did. */
@@ -735,19 +737,19 @@ bool finding_little(uint64_t ns, double share)
 	return ns < MINOR_NS || share < MINOR_SHARE;
 }
 
-/* That part of its stake. */
+/* That part of its cost share. */
 static double gain_share(const struct cost *cost)
 {
 	uint64_t ns = cost_ns(cost);
 
-	return ns ? cost->stake.share * (double)cost_gain_ns(cost) / (double)ns : 0;
+	return ns ? cost->cost_share.share * (double)cost_gain_ns(cost) / (double)ns : 0;
 }
 
 /* A finding of unknown cost is not minor: it might be large. */
 bool finding_minor(const struct finding *f)
 {
 	return !f->cost.unknown && !f->remarks.wrong &&
-	       finding_little(cost_ns(&f->cost), f->cost.stake.share);
+	       finding_little(cost_ns(&f->cost), f->cost.cost_share.share);
 }
 
 bool finding_gains_little(const struct finding *f)

@@ -47,7 +47,7 @@ struct cost {
 	/* Which thread, where there is no site and the detector knows; and of what that is which
 	 * share. */
 	struct thread_costs threads;
-	struct stake stake;
+	struct cost_share cost_share;
 };
 
 /* Where the cost is unknown, the most that it may be: for the order only. */
@@ -83,7 +83,7 @@ struct remarks {
  * minor; it is the costliest of them, and a note. */
 struct alike {
 	uint64_t count, ns;
-	struct stake stake; /* of all of them together */
+	struct cost_share cost_share; /* of all of them together */
 };
 
 /* Where it is in the program. */
@@ -177,8 +177,8 @@ bool finding_gains_little(const struct finding *f);
 
 enum severity finding_severity(const struct finding *f);
 
-/* What is at stake in it. */
-struct stake finding_stake(const struct accounting *a, const struct finding *f);
+/* What is at cost_share in it. */
+struct cost_share finding_cost_share(const struct accounting *a, const struct finding *f);
 
 /* Of findings whose costs are added up: the costs of each, or what its cure would give back of
  * them. */

@@ -343,13 +343,13 @@ static const char *amount(struct gate *gate, enum limit_unit unit, uint64_t valu
 }
 
 /* What is in the budget: calls, time, or the share of the thread's time of which it is most
- * (stake.h). */
+ * (cost_share.h). */
 static uint64_t spent(const struct accounting *a, const struct budget *budget,
 		      const struct finding *findings, size_t n)
 {
 	struct thread_costs gains = {0};
 	uint64_t ns = 0, calls = 0;
-	struct stake stake;
+	struct cost_share cost_share;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
@@ -361,11 +361,11 @@ static uint64_t spent(const struct accounting *a, const struct budget *budget,
 		ns += cost_gain_ns(&findings[i].cost);
 		finding_add_gains(&gains, &findings[i]);
 	}
-	stake = stake_of(a, &gains, ns);
+	cost_share = cost_share_of(a, &gains, ns);
 	thread_costs_release(&gains);
 	if (budget->unit == LIMIT_CALLS)
 		return calls;
-	return budget->unit == LIMIT_PPM ? (uint64_t)(stake.share * PPM) : ns;
+	return budget->unit == LIMIT_PPM ? (uint64_t)(cost_share.share * PPM) : ns;
 }
 
 static void judge_budget(struct gate *gate, const struct accounting *a, const struct budget *budget,

@@ -165,8 +165,8 @@ struct recurrence recurrence_of_costs(const struct accounting *a, const struct t
 	struct recurrence r = {0};
 
 	add_costs(&r, costs);
-	r.stake = stake_working(a, costs);
-	r.little = finding_little(r.working_ns, r.stake.share);
+	r.cost_share = cost_share_working(a, costs);
+	r.little = finding_little(r.working_ns, r.cost_share.share);
 	return r;
 }
 

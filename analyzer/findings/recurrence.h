@@ -10,7 +10,7 @@
 #ifndef CUDASPY_RECURRENCE_H
 #define CUDASPY_RECURRENCE_H
 
-#include "stake.h"
+#include "cost_share.h"
 
 struct accounting;
 struct arena;
@@ -58,7 +58,8 @@ struct recurrence {
 	bool steps_sure; /* it is known how many steps there are */
 	bool at_start, at_end; /* some are before the phase, or behind it */
 	uint64_t first_ns; /* of the first occasion */
-	struct stake stake; /* the part of working time that it cost; unless `recurs` is unknown */
+	struct cost_share
+		cost_share; /* the part of working time that it cost; unless `recurs` is unknown */
 };
 
 /* After the last record; of costs of which no calls are known: what of them is the phase's. */

@@ -122,22 +122,23 @@ static size_t count_folded(const struct finding *findings, size_t n)
 }
 
 /* "12 % of thread 7's working time". */
-static const char *share_text(struct arena *texts, const struct stake *stake)
+static const char *share_text(struct arena *texts, const struct cost_share *cost_share)
 {
 	static const char *const wholes[] = {
-		[STAKE_WORKING] = "working time", [STAKE_THREAD] = "time"};
-	const char *share = text_percent(texts, stake->share, 1), *rank;
+		[COST_SHARE_WORKING] = "working time", [COST_SHARE_THREAD] = "time"};
+	const char *share = text_percent(texts, cost_share->share, 1), *rank;
 
-	if (stake->whole == STAKE_ALL || !stake->thread)
+	if (cost_share->whole == COST_SHARE_ALL || !cost_share->thread)
 		return arena_printf(texts, "%s of the threads' time", share);
-	rank = text_rank(texts, stake->thread->process->trace);
+	rank = text_rank(texts, cost_share->thread->process->trace);
 	if (rank)
-		return arena_printf(
-			texts, "%s of the %s of thread %u of %s%s", share, wholes[stake->whole],
-			stake->thread->tid, rank,
-			text_where_runs(texts, stake->thread->process->trace, SPY_DEVICE_NONE));
-	return arena_printf(texts, "%s of thread %u%s's %s", share, stake->thread->tid,
-			    text_host(texts, stake->thread->process->trace), wholes[stake->whole]);
+		return arena_printf(texts, "%s of the %s of thread %u of %s%s", share,
+				    wholes[cost_share->whole], cost_share->thread->tid, rank,
+				    text_where_runs(texts, cost_share->thread->process->trace,
+						    SPY_DEVICE_NONE));
+	return arena_printf(texts, "%s of thread %u%s's %s", share, cost_share->thread->tid,
+			    text_host(texts, cost_share->thread->process->trace),
+			    wholes[cost_share->whole]);
 }
 
 /* "; with 11 more like it, each minor, it is 40.2 ms, 5.2 % of …"; nothing if there are none. */
@@ -147,7 +148,7 @@ static const char *alike_text(struct arena *texts, const struct alike *alike, ui
 		return "";
 	return arena_printf(texts, "; with %llu more at other places, each minor: %s, %s",
 			    (unsigned long long)alike->count, text_time(texts, cost_ns + alike->ns),
-			    share_text(texts, &alike->stake));
+			    share_text(texts, &alike->cost_share));
 }
 
 /* "; rank 3 (node7)", of one process with a rank; else where there are several hosts: "; on node7". */
@@ -186,7 +187,7 @@ static const char *cost_text(struct arena *texts, const struct model *model,
 			     const struct finding *f)
 {
 	const struct cost *cost = &f->cost;
-	const char *share = share_text(texts, &cost->stake);
+	const char *share = share_text(texts, &cost->cost_share);
 	const char *alike = alike_text(texts, &f->alike, cost_ns(cost));
 	const char *recurs = recurs_text(texts, model, f);
 
@@ -226,7 +227,7 @@ static const char *gain_text(struct arena *texts, const struct cost *cost, const
 }
 
 static const char *const share_keys[] = {
-	[STAKE_WORKING] = "working", [STAKE_THREAD] = "thread", [STAKE_ALL] = "all"};
+	[COST_SHARE_WORKING] = "working", [COST_SHARE_THREAD] = "thread", [COST_SHARE_ALL] = "all"};
 
 static const struct evidence *worst_of(const struct finding *f)
 {
@@ -342,11 +343,11 @@ static struct finding_row describe(struct arena *texts, const struct model *mode
 		.own_ns = if_known(!cost->unknown, cost->own_ns),
 		.others_ns = if_known(!cost->unknown, cost->others_ns),
 		.run_ns = run_ns,
-		.share = cost->unknown ? NULL : share_text(texts, &cost->stake),
-		.share_ppm = cost->unknown ? 0 : (uint64_t)(cost->stake.share * 1e6),
-		.share_of = cost->unknown ? NULL : share_keys[cost->stake.whole],
-		.share_of_ns = cost->unknown ? 0 : cost->stake.whole_ns,
-		.share_thread = cost->stake.thread ? cost->stake.thread->tid : 0,
+		.share = cost->unknown ? NULL : share_text(texts, &cost->cost_share),
+		.share_ppm = cost->unknown ? 0 : (uint64_t)(cost->cost_share.share * 1e6),
+		.share_of = cost->unknown ? NULL : share_keys[cost->cost_share.whole],
+		.share_of_ns = cost->unknown ? 0 : cost->cost_share.whole_ns,
+		.share_thread = cost->cost_share.thread ? cost->cost_share.thread->tid : 0,
 		.recurs = recurrence_words(texts, model, &f->recurrence),
 		.recurrence = recurs_keys[f->recurrence.recurs],
 		.occasions = f->recurrence.occasions,

@@ -27,7 +27,7 @@ static struct finding finding(const char *caller, const char *file, uint64_t lin
 			  .file = file,
 			  .line = line},
 		.cost = {.own_ns = ms * 1000000,
-			 .stake = {.share = (double)ms / 100, .whole = STAKE_ALL}},
+			 .cost_share = {.share = (double)ms / 100, .whole = COST_SHARE_ALL}},
 		.count = 2,
 	};
 }

@@ -1,9 +1,9 @@
 /*
- * analyzer/findings/stake.c: how large a part of a thread's time something cost. Called by
+ * analyzer/findings/cost_share.c: how large a part of a thread's time something cost. Called by
  * findings, detectors and the gate after the last record; costs are added while records go by.
  */
 #include <stdlib.h>
-#include "stake.h"
+#include "cost_share.h"
 #include "account/account.h"
 
 /* Of its process's time: a thread that was there for less counts as that. */
@@ -83,36 +83,37 @@ static uint64_t working_ns(const struct expect *expect, const struct process *pr
 	return end - min_u64(begin, end) - process_dormant_ns(process, begin, end);
 }
 
-static struct stake share_of(const struct thread *thread, enum stake_whole whole, double cost_ns,
-			     uint64_t own_ns, uint64_t process_ns)
+static struct cost_share share_of(const struct thread *thread, enum cost_share_whole whole,
+				  double cost_ns, uint64_t own_ns, uint64_t process_ns)
 {
 	uint64_t least_ns = process_ns / SHORT_LIVED_PART;
 	uint64_t ns = own_ns > least_ns ? own_ns : least_ns;
 
-	return (struct stake){.share = ns ? cost_ns / (double)ns : 0,
-			      .whole = whole,
-			      .thread = thread,
-			      .cost_ns = (uint64_t)cost_ns,
-			      .whole_ns = ns};
+	return (struct cost_share){.share = ns ? cost_ns / (double)ns : 0,
+				   .whole = whole,
+				   .thread = thread,
+				   .cost_ns = (uint64_t)cost_ns,
+				   .whole_ns = ns};
 }
 
-static struct stake of_working_time(const struct expect *expect, const struct thread_cost *cost)
+static struct cost_share of_working_time(const struct expect *expect,
+					 const struct thread_cost *cost)
 {
 	const struct process *process = cost->thread->process;
 	bool found = expect->phases.all[process->trace->index].found;
 	uint64_t end_ns = min_u64(cost->thread->exited_ns, process->last_ns);
 	uint64_t here_ns = working_ns(expect, process, cost->thread->first_ns, end_ns);
 
-	return share_of(cost->thread, found ? STAKE_WORKING : STAKE_THREAD, cost->working_ns,
-			here_ns - min_u64(here_ns, cost->thread->away_ns),
+	return share_of(cost->thread, found ? COST_SHARE_WORKING : COST_SHARE_THREAD,
+			cost->working_ns, here_ns - min_u64(here_ns, cost->thread->away_ns),
 			working_ns(expect, process, process->first_ns, process->last_ns));
 }
 
-static struct stake of_whole_time(const struct thread_cost *cost)
+static struct cost_share of_whole_time(const struct thread_cost *cost)
 {
 	const struct process *process = cost->thread->process;
 
-	return share_of(cost->thread, STAKE_THREAD, cost->ns, thread_lived_ns(cost->thread),
+	return share_of(cost->thread, COST_SHARE_THREAD, cost->ns, thread_lived_ns(cost->thread),
 			process->last_ns - min_u64(process->first_ns, process->last_ns));
 }
 
@@ -123,7 +124,7 @@ static bool costs_more(const struct thread_cost *x, double ns, const struct thre
 }
 
 /* The larger share; the first one if they are the same. */
-static struct stake larger(struct stake x, struct stake y)
+static struct cost_share larger(struct cost_share x, struct cost_share y)
 {
 	return y.share > x.share ? y : x;
 }
@@ -143,10 +144,11 @@ static uint64_t working_run_ns(const struct accounting *a)
 	return ns;
 }
 
-struct stake stake_working(const struct accounting *a, const struct thread_costs *costs)
+struct cost_share cost_share_working(const struct accounting *a, const struct thread_costs *costs)
 {
 	const struct thread_cost *most = NULL;
-	struct stake stake = {.whole = STAKE_WORKING}, all = {.whole = STAKE_ALL};
+	struct cost_share cost_share = {.whole = COST_SHARE_WORKING},
+			  all = {.whole = COST_SHARE_ALL};
 	double ns = 0;
 	size_t i;
 
@@ -160,20 +162,21 @@ struct stake stake_working(const struct accounting *a, const struct thread_costs
 			most = cost;
 	}
 	if (most)
-		stake = of_working_time(a->expect, most);
+		cost_share = of_working_time(a->expect, most);
 	all.whole_ns = working_run_ns(a);
 	all.cost_ns = (uint64_t)ns;
 	all.share = all.whole_ns ? ns / (double)all.whole_ns : 0;
-	stake = larger(stake, all);
-	stake.share = stake.share > 1 ? 1 : stake.share;
-	return stake;
+	cost_share = larger(cost_share, all);
+	cost_share.share = cost_share.share > 1 ? 1 : cost_share.share;
+	return cost_share;
 }
 
-struct stake stake_of(const struct accounting *a, const struct thread_costs *costs, uint64_t all_ns)
+struct cost_share cost_share_of(const struct accounting *a, const struct thread_costs *costs,
+				uint64_t all_ns)
 {
 	const struct thread_cost *most = NULL, *most_working = NULL;
 	uint64_t run_ns = a->stats->run_ns;
-	struct stake stake = {.whole = STAKE_WORKING};
+	struct cost_share cost_share = {.whole = COST_SHARE_WORKING};
 	size_t i;
 
 	for (i = 0; i < costs->n_places; i++) {
@@ -188,11 +191,13 @@ struct stake stake_of(const struct accounting *a, const struct thread_costs *cos
 			most_working = cost;
 	}
 	if (most)
-		stake = larger(of_working_time(a->expect, most_working), of_whole_time(most));
-	stake = larger(stake, (struct stake){.share = run_ns ? (double)all_ns / (double)run_ns : 0,
-					     .whole = STAKE_ALL,
-					     .cost_ns = all_ns,
-					     .whole_ns = run_ns});
-	stake.share = stake.share > 1 ? 1 : stake.share;
-	return stake;
+		cost_share = larger(of_working_time(a->expect, most_working), of_whole_time(most));
+	cost_share =
+		larger(cost_share,
+		       (struct cost_share){.share = run_ns ? (double)all_ns / (double)run_ns : 0,
+					   .whole = COST_SHARE_ALL,
+					   .cost_ns = all_ns,
+					   .whole_ns = run_ns});
+	cost_share.share = cost_share.share > 1 ? 1 : cost_share.share;
+	return cost_share;
 }

@@ -1,5 +1,5 @@
 /*
- * analyzer/findings/stake.h: what is at stake: how large a part of a thread's time something cost.
+ * analyzer/findings/cost_share.h: how large a part of a thread's time something cost.
  *
  * A cost is judged by the thread it costs most, as a share of that thread's working time: of the
  * time that the thread was there while its process worked (expect/phase.h). What costs more of the
@@ -8,8 +8,8 @@
  * a thread that was there for less than a tenth of the time of its process, that tenth is taken:
  * what one short-lived thread does once is negligible.
  */
-#ifndef CUDASPY_STAKE_H
-#define CUDASPY_STAKE_H
+#ifndef CUDASPY_COST_SHARE_H
+#define CUDASPY_COST_SHARE_H
 
 #include "base/util.h"
 
@@ -35,20 +35,20 @@ void thread_costs_add(struct thread_costs *costs, const struct thread *thread, d
 void thread_costs_join(struct thread_costs *sum, const struct thread_costs *more, double factor);
 void thread_costs_release(struct thread_costs *costs);
 
-enum stake_whole { STAKE_WORKING, STAKE_THREAD, STAKE_ALL };
+enum cost_share_whole { COST_SHARE_WORKING, COST_SHARE_THREAD, COST_SHARE_ALL };
 
-struct stake {
+struct cost_share {
 	double share; /* 0 to 1 */
-	enum stake_whole whole;
+	enum cost_share_whole whole;
 	const struct thread *thread; /* that it costs most; NULL: of all threads, or unknown */
 	uint64_t cost_ns, whole_ns; /* share is that part of that */
 };
 
 /* After the last record. all_ns: what it cost in all, the thread it cost most or not. */
-struct stake stake_of(const struct accounting *a, const struct thread_costs *costs,
-		      uint64_t all_ns);
+struct cost_share cost_share_of(const struct accounting *a, const struct thread_costs *costs,
+				uint64_t all_ns);
 
 /* The same of what it cost while the processes worked alone. */
-struct stake stake_working(const struct accounting *a, const struct thread_costs *costs);
+struct cost_share cost_share_working(const struct accounting *a, const struct thread_costs *costs);
 
 #endif
