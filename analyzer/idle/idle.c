@@ -227,8 +227,8 @@ static void see_own(struct idle_user *user, const struct idle_event *event)
 
 /* Is the GPU another one after it? While a process works, the GPU is not idle, so that submissions that have begun since
  * it did change nothing; nor does what does not submit where the process itself is as it was. */
-static bool matters(const struct idle_user *before, const struct idle_user *user,
-		    const struct idle_event *event)
+static bool is_relevant(const struct idle_user *before, const struct idle_user *user,
+			const struct idle_event *event)
 {
 	return event->busier || before->since_ns != user->since_ns ||
 	       (event->submits && (!works(before) || event->begin_ns < before->works_ns));
@@ -258,7 +258,7 @@ static void tell_elsewhere(struct idle *idle, struct idle_user *user,
 	size_t bytes;
 
 	see_own(user, event);
-	if (!matters(&before, user, event))
+	if (!is_relevant(&before, user, event))
 		return;
 	collect_own(idle, &before, event);
 	bytes = idle->pieces.n * sizeof(*idle->pieces.all);
