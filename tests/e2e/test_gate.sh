@@ -382,9 +382,12 @@ for id in $("$tool" explain --format=json | jq -r '.detectors[].id'); do
 	"$tool" explain "$id" >text || fail "explain $id: $?"
 	fits "$tool" explain "$id"
 	# Nothing of it is cut.
-	for part in title sees blind fix; do
-		says text "$("$tool" explain --format=json "$id" | jq -r ".detector.$part" | tr -s ' \n' ' ' | sed 's/ *$//')"
-	done
+	"$tool" explain --format=json "$id" | jq -r '.detector | .title, .sees, .blind, .fix | gsub("[ \n]+"; " ") | sub(" *$"; "")' >parts
+	expect "explain $id: parts" "$(grep -c . parts)" 4
+	tr -s ' \n' ' ' <text >line
+	while read -r part; do
+		grep -qF -- "$part" line || fail "explain $id does not say '$part'"
+	done <parts
 done
 "$tool" explain no-such >said 2>err
 expect "explain what there is not" "$?" 2
