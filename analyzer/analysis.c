@@ -114,14 +114,6 @@ static void rewind_all(struct trace_set *set)
 	}
 }
 
-/* What the options ask for beside counting and finding. */
-static void analysis_ask(struct accounting *a, const struct analysis_options *options)
-{
-	a->listener = a->ranges.listener = options->listener;
-	if (options->subject)
-		a->blame.subject = *options->subject;
-}
-
 /* Up to the main reading. again: what there was to be said has been said. */
 static int begin(struct analysis *a, const struct analysis_options *options, bool again)
 {
@@ -200,7 +192,7 @@ static enum outcome read_parts(struct analysis *a, struct groups *groups)
 		groups_unite(groups, parts.join.conflict[0], parts.join.conflict[1]);
 	jobs_tell("%zu processes in %zu parts by %u threads%s%s", a->set->n_traces, parts.n,
 		  jobs_now(), parts.join.refused ? ", given up: " : "", parts.join.refused ?: "");
-	a->accounts.kernel_overlap.numbers = false;
+	a->blame.kernel_overlap.numbers = false;
 	jobs_phase("releasing");
 	parts_release(&parts);
 	return outcome;

@@ -1,5 +1,5 @@
 /*
- * analyzer/account/account.h: where the time of each call of the application went.
+ * analyzer/account/account.h: where the time of each call of the application went. Calls are seen by blame/calls.c.
  *
  * A call's duration is the sum of the buckets below, exactly; none is negative. What the probes saw
  * (locks, ioctl, not running) is measured; the rest is divided by what such a call costs when
@@ -9,17 +9,15 @@
 #ifndef CUDASPY_ACCOUNT_H
 #define CUDASPY_ACCOUNT_H
 
+#include "buckets.h"
 #include "callstats.h"
 #include "cpu_pressure.h"
+#include "history.h"
 #include "peers.h"
 #include "ranges.h"
 #include "recent_ops.h"
+#include "waits.h"
 #include "work.h"
-#include "blame/blame.h"
-#include "blame/kernel_overlap.h"
-#include "blame/history.h"
-#include "blame/holders.h"
-#include "blame/unattributed.h"
 #include "expect/expect.h"
 #include "trace/listener.h"
 
@@ -222,13 +220,11 @@ struct accounting {
 	struct gpu_work work;
 	struct peers *peers; /* by process */
 	struct cpu_pressure *cpu_pressure; /* by host */
-	struct blame blame;
+	struct blame *blame; /* stands on it, and knows which threads waits are due to */
 	struct thread_account **thread_accounts; /* by thread index; NULL: has made no call */
 	size_t n_thread_accounts;
 	struct ioctl_sum *ioctls;
 	size_t n_ioctls;
-	struct kernel_overlap kernel_overlap;
-	struct unattributed_waits *unattributed; /* by process */
 	struct signature_cache *signatures; /* by process */
 	struct ranges ranges;
 	bool *probed; /* by process: it was recorded with probes */
@@ -246,32 +242,10 @@ void account_release(struct accounting *a);
 
 /* For a part of a set. begun_ns: by host, when the first call began. Then what the parts know becomes the whole's, whose
  * threads have their numbers; blame_join is next. */
-void account_init_part(struct accounting *a, const struct accounting *whole,
-		       const uint64_t *begun_ns);
+void account_init_part(struct accounting *a, const uint64_t *begun_ns);
 bool account_join(struct accounting *whole, struct accounting *const *parts, struct join *join);
 
 #define ACCOUNT_LONG_NS 1000000 /* calls inside others are of interest from here on */
-
-/* For account_see. */
-void account_call(struct accounting *a, const struct record *record);
-void account_nested(struct accounting *a, const struct record *record);
-void account_other(struct accounting *a, const struct record *record); /* account_waits.c */
-
-/* Sees each record after the model. */
-static inline void account_see(struct accounting *a, const struct record *record)
-{
-	if (record_is_call(record)) {
-		if (!record->depth)
-			account_call(a, record);
-		else if (unlikely(record->duration_ns >= ACCOUNT_LONG_NS))
-			account_nested(a, record);
-		if (unlikely(a->unattributed[record->process].n) &&
-		    record->ns >= a->unattributed[record->process].due_ns)
-			unattributed_resolve(a, record->process, record->ns);
-	} else if (record->event >= SPY_EV_WAIT) {
-		account_other(a, record);
-	}
-}
 
 /* A call that has returned, by its number: one of the last `size`. */
 static inline struct completed_call *completed_call_at(const struct call_ring *ring,
@@ -279,9 +253,6 @@ static inline struct completed_call *completed_call_at(const struct call_ring *r
 {
 	return &ring->calls[number & (ring->size - 1)];
 }
-
-/* After the last record. */
-void account_finish(struct accounting *a);
 
 /* Of all processes: process_account. */
 double account_avoidable_ns(const struct accounting *a);
@@ -353,6 +324,10 @@ static inline struct account *account_of(struct function_accounts *f, uint32_t f
 /* For completed_call_next: room for more; a call that lost time makes room for a newer one. */
 void account_grow_ring(struct thread_account *c);
 void account_forget(struct thread_account *c, struct completed_call *f);
+
+/* A divided call has the waits of its thread since the call before. There is a bound for those of the last calls: the oldest
+ * calls go without theirs. */
+void account_keep_waits(struct thread_account *c, struct completed_call *f);
 
 /* Where the thread's next call is remembered; thread is filled in. */
 static inline struct completed_call *completed_call_next(struct thread_account *c)

@@ -6,12 +6,10 @@
 #include "account.h"
 #include "model/join.h"
 
-void account_init_part(struct accounting *a, const struct accounting *whole,
-		       const uint64_t *begun_ns)
+void account_init_part(struct accounting *a, const uint64_t *begun_ns)
 {
 	size_t i;
 
-	a->blame.subject = whole->blame.subject;
 	for (i = 0; i < a->model->set->n_hosts; i++) {
 		a->cpu_pressure[i].apart = true;
 		a->cpu_pressure[i].begin_ns = begun_ns[i];
@@ -20,17 +18,10 @@ void account_init_part(struct accounting *a, const struct accounting *whole,
 
 /* ---- threads ---------------------------------------------------------------------------------- */
 
-static void join_thread_account(struct accounting *a, const struct join_part *part,
-				struct thread_account *c)
+static void join_thread_account(struct accounting *a, struct thread_account *c)
 {
-	size_t i;
-
 	c->cpu_pressure = &a->cpu_pressure[c->thread->process->trace->host->index];
 	c->stream = NULL; /* of the part's; no more work is handed over */
-	for (i = 0; i < c->n_deferred; i++) {
-		c->deferred[i].origin.call += part->calls_before;
-		c->deferred[i].origin.wait += part->waits_before;
-	}
 	while (a->n_thread_accounts <= c->thread->index) {
 		a->thread_accounts = grow(a->thread_accounts, a->n_thread_accounts,
 					  sizeof(struct thread_account *));
@@ -39,14 +30,13 @@ static void join_thread_account(struct accounting *a, const struct join_part *pa
 	a->thread_accounts[c->thread->index] = c;
 }
 
-static void join_thread_accounts(struct accounting *whole, struct accounting *a,
-				 const struct join_part *part)
+static void join_thread_accounts(struct accounting *whole, struct accounting *a)
 {
 	size_t i;
 
 	for (i = 0; i < a->n_thread_accounts; i++)
 		if (a->thread_accounts[i])
-			join_thread_account(whole, part, a->thread_accounts[i]);
+			join_thread_account(whole, a->thread_accounts[i]);
 	a->n_thread_accounts = 0;
 }
 
@@ -69,18 +59,7 @@ static void join_work(struct gpu_work *whole, struct gpu_work *w, uint32_t proce
 	whole->views[process] = w->views[process];
 }
 
-static void join_guesses(struct unattributed_waits *r, const struct join_part *part)
-{
-	size_t i;
-
-	for (i = 0; i < r->n_guesses; i++) {
-		r->guesses[i].origin.call += part->calls_before;
-		r->guesses[i].origin.wait += part->waits_before;
-	}
-}
-
-static void join_process(struct accounting *whole, struct accounting *a,
-			 const struct join_part *part, uint32_t process)
+static void join_process(struct accounting *whole, struct accounting *a, uint32_t process)
 {
 	join_work(&whole->work, &a->work, process);
 	whole->probed[process] = a->probed[process];
@@ -89,10 +68,7 @@ static void join_process(struct accounting *whole, struct accounting *a,
 	whole->contexts[process] = a->contexts[process];
 	whole->processes[process] = a->processes[process];
 	whole->peers[process] = a->peers[process];
-	whole->unattributed[process] = a->unattributed[process];
-	join_guesses(&whole->unattributed[process], part);
 	a->peers[process] = (struct peers){0};
-	a->unattributed[process] = (struct unattributed_waits){0};
 }
 
 /* ---- hosts, requests -------------------------------------------------------------------------- */
@@ -204,34 +180,9 @@ static bool join_ranges(struct ranges *whole, struct ranges *r, const struct ran
 	       join_refuse(join, "too many ranges that any thread may end");
 }
 
-/* ---- numbers of calls and waits --------------------------------------------------------------- */
-
-/* Those of a part come behind those of the parts before it. Sets of calls have 64 in a word. */
-static void number_parts(struct accounting *whole, struct accounting *const *parts,
-			 struct join *join)
-{
-	uint64_t calls = 0, waits = 0, serials = 0;
-	size_t i;
-
-	for (i = 0; i < join->n; i++) {
-		const struct blame *b = &parts[i]->blame;
-		struct join_part *part = &join->parts[i];
-
-		part->calls_before = calls;
-		part->waits_before = waits;
-		part->serials_before = serials;
-		calls += (b->calls + 64) & ~(uint64_t)63;
-		waits += b->waits;
-		serials += b->serial;
-	}
-	whole->blame.calls = calls;
-	whole->blame.waits = max_u64(whole->blame.waits, waits);
-	whole->blame.serial = serials;
-}
-
-/* struct accounting, joined: work, peers, cpu_pressure, thread_accounts, n_thread_accounts, ioctls, n_ioctls, unattributed,
- * ranges, probed, gaps_recorded, gpus_used, contexts, processes, blame; not: model, expect, filtering, stats, observer, listener (the
- * whole's), locks (blame_join), kernel_overlap (the replay), signatures (a cache). */
+/* struct accounting, joined: work, peers, cpu_pressure, thread_accounts, n_thread_accounts, ioctls, n_ioctls, ranges,
+ * probed, gaps_recorded, gpus_used, contexts, processes; not: model, expect, filtering, stats, blame, observer, listener (the whole's),
+ * locks (blame_join), signatures (a cache). */
 /* struct gpu_work, joined: devices, legacy, n_devices, submissions, first_work_ns, views, by_key; not: events, found_done, n_captures,
  * n_capturing, handed (while records are read), n_processes (the whole's). */
 /* struct ranges, joined: sums, n_sums, threads, n_threads, most_started, lost; not: model, listener, only (the whole's), started
@@ -243,14 +194,13 @@ bool account_join(struct accounting *whole, struct accounting *const *parts, str
 	uint64_t n_streams = 0;
 	size_t i, j;
 
-	number_parts(whole, parts, join);
 	for (i = 0; i < join->n; i++) {
 		const struct join_part *part = &join->parts[i];
 
 		n_streams += HASH_COUNT(parts[i]->work.by_key);
-		join_thread_accounts(whole, parts[i], part);
+		join_thread_accounts(whole, parts[i]);
 		for (j = 0; j < part->n_processes; j++)
-			join_process(whole, parts[i], part, part->processes[j]);
+			join_process(whole, parts[i], part->processes[j]);
 		if (!join_ranges(&whole->ranges, &parts[i]->ranges, &part->model->range_names,
 				 join))
 			return false;

@@ -6,7 +6,7 @@
  */
 #include <stdbool.h>
 #include "kernel_module.h"
-#include "blame/holders.h"
+#include "waits.h"
 
 /*
  * Requests about a process's own address space took as long beside seven other processes as alone.

@@ -5,13 +5,27 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include "blame.h"
 #include "account/account.h"
 
 /* So many links a wait chain has at most: a longer one would be a circle. */
 #define LEVELS_MOST 16
 
+void blame_init(struct blame *b, struct accounting *accounts)
+{
+	*b = (struct blame){.accounts = accounts};
+	b->unattributed = xcalloc(accounts->model->n_processes, sizeof(*b->unattributed));
+	accounts->blame = b;
+}
+
 void blame_release(struct blame *b)
 {
+	size_t i;
+
+	for (i = 0; b->unattributed && i < b->accounts->model->n_processes; i++)
+		unattributed_release(&b->unattributed[i]);
+	free(b->unattributed);
+	kernel_overlap_release(&b->kernel_overlap);
 	edges_release(&b->direct);
 	edges_release(&b->roots);
 	free(b->stalled.bits);
@@ -89,7 +103,7 @@ make_edge(struct accounting *a, const struct blame_origin *o, bool roots,
 	  const union blame_key *key, struct thread *holder)
 {
 	struct process_account *p = &a->processes[o->process];
-	struct blame_edges *edges = roots ? &a->blame.roots : &a->blame.direct;
+	struct blame_edges *edges = roots ? &a->blame->roots : &a->blame->direct;
 	size_t before = edges->n;
 	union blame_key its = *key;
 	struct blame_edge *edge;
@@ -105,7 +119,7 @@ static inline struct blame_edge *edge_of(struct accounting *a, const struct blam
 					 bool roots, const union blame_key *key,
 					 struct thread *holder)
 {
-	struct blame_edge *edge = edges_find(roots ? &a->blame.roots : &a->blame.direct, key);
+	struct blame_edge *edge = edges_find(roots ? &a->blame->roots : &a->blame->direct, key);
 
 	return likely(edge != NULL) ? edge : make_edge(a, o, roots, key, holder);
 }
@@ -142,7 +156,7 @@ static void call_set_add(struct call_set *set, uint64_t call, uint64_t begin_ns)
 /* A call that other threads stalled, by another GPU's or not: each once. */
 static inline void count_stalled(struct accounting *a, const struct blame_origin *o, bool across)
 {
-	struct call_set *set = across ? &a->blame.stalled_across : &a->blame.stalled;
+	struct call_set *set = across ? &a->blame->stalled_across : &a->blame->stalled;
 
 	if (likely(call_set_has(set, o->call)))
 		return;
@@ -190,7 +204,7 @@ static void charge_shares(struct accounting *a, const struct blame_origin *o, st
 		thread = model_many(a->model, thread->process); /* as in worst_calls.c */
 	if (o->serial)
 		worst_call_add_root(
-			&a->blame, o->serial,
+			a->blame, o->serial,
 			&(struct worst_call_root){o->lock, thread, fn, device, (uint8_t)cause, ns});
 }
 
@@ -669,7 +683,7 @@ bool blame_infer(struct accounting *a, const struct completed_call *call,
 		 struct wait_chain_link *link)
 {
 	const struct completed_call *holder = in_the_way(a, call);
-	const struct worst_call *worst_call = worst_call_of(&a->blame, call);
+	const struct worst_call *worst_call = worst_call_of(a->blame, call);
 
 	if (!holder)
 		return false;
@@ -684,8 +698,8 @@ bool blame_infer(struct accounting *a, const struct completed_call *call,
 			   .working = is_working(a, call),
 			   .inferred = true,
 			   .weight = 1,
-			   .call = ++a->blame.calls,
-			   .wait = ++a->blame.waits,
+			   .call = ++a->blame->calls,
+			   .wait = ++a->blame->waits,
 			   .begin_ns = call->begin_ns},
 		.holder = holder->thread,
 		.begin_ns = holder->begin_ns > call->begin_ns ? holder->begin_ns : call->begin_ns,
@@ -706,7 +720,7 @@ void blame_conclude(struct accounting *a, const struct wait_chain_link *link)
 	struct wait_chain_link followed = *link;
 
 	charge_direct(a, &link->origin, NULL, &s);
-	worst_call_infer(&a->blame, link);
+	worst_call_infer(a->blame, link);
 	follow(a, &followed);
 }
 
@@ -753,12 +767,12 @@ void blame_waits(struct accounting *a, const struct completed_call *call, uint64
 						  .working = is_working(a, call),
 						  .serial = serial,
 						  .weight = 1,
-						  .call = ++a->blame.calls,
+						  .call = ++a->blame->calls,
 						  .begin_ns = call->begin_ns}};
 	size_t i, j;
 
 	for (i = 0; i < call->n_waits; i++) {
-		link.origin.wait = ++a->blame.waits;
+		link.origin.wait = ++a->blame->waits;
 		link.origin.lock = call->waits[i].lock;
 		for (j = 0; j < call->waits[i].n_intervals; j++) {
 			const struct hold_interval *s = &call->waits[i].intervals[j];

@@ -11,7 +11,9 @@
 #define CUDASPY_BLAME_H
 
 #include "journal.h"
+#include "kernel_overlap.h"
 #include "subject.h"
+#include "unattributed.h"
 #include "worst_calls.h"
 
 struct accounting;
@@ -56,6 +58,7 @@ struct call_set {
 };
 
 struct blame {
+	struct accounting *accounts; /* on which it stands */
 	struct blame_edges direct, roots;
 	/* Calls that a thread on the same GPU stalled, or one on another: blame_is_stall. */
 	struct call_set stalled, stalled_across;
@@ -64,6 +67,8 @@ struct blame {
 	struct subject subject; /* the worst calls are those that have to do with it */
 	struct journal *journal; /* of a part: has the worst calls, too; NULL: none */
 	uint64_t serial, calls, waits;
+	struct kernel_overlap kernel_overlap;
+	struct unattributed_waits *unattributed; /* by process */
 };
 
 /*
@@ -81,11 +86,12 @@ void blame_add_help(const struct blame_edge *root, double help_ns[HELP_NOT + 1])
  * without a CPU did kept no other one waiting, and nothing can be said of an unknown cause. */
 bool blame_is_stall(const union blame_key *root, bool across_devices);
 
+void blame_init(struct blame *b, struct accounting *accounts);
 void blame_release(struct blame *b);
 
 /* What the parts of a set know, and locks with it, becomes the whole's: behind account_join. While they are read: an entry of
  * the journal of that part. */
-bool blame_join(struct accounting *whole, struct accounting *const *parts, struct join *join);
+bool blame_join(struct blame *whole, struct blame *const *parts, struct join *join);
 void blame_replay(struct accounting *whole, size_t part, const struct journal_entry *entry);
 
 /* A call has returned that waited for locks, or that others wait at. */

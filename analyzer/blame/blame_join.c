@@ -12,13 +12,13 @@
 
 /* ---- locks ------------------------------------------------------------------------------------ */
 
-static bool join_locks(struct locks *whole, struct accounting *const *parts, struct join *join)
+static bool join_locks(struct locks *whole, struct blame *const *parts, struct join *join)
 {
 	struct creation_order order = {0};
 	size_t i, j;
 
 	for (i = 0; i < join->n; i++) {
-		struct locks *l = &parts[i]->locks;
+		struct locks *l = &parts[i]->accounts->locks;
 
 		for (j = 0; j < l->count; j++)
 			creation_order_add(&order, &l->all[j]->created, i, l->all[j]);
@@ -62,7 +62,7 @@ static void join_edge(struct blame_edges *whole, const struct join_part *part,
 	new->last_wait += part->waits_before;
 }
 
-static void join_edges(struct blame_edges *whole, struct accounting *const *parts,
+static void join_edges(struct blame_edges *whole, struct blame *const *parts,
 		       const struct join *join, bool roots)
 {
 	struct creation_order order = {0};
@@ -70,16 +70,15 @@ static void join_edges(struct blame_edges *whole, struct accounting *const *part
 	size_t i;
 
 	for (i = 0; i < join->n; i++) {
-		const struct blame *b = &parts[i]->blame;
-		const struct blame_edges *edges = roots ? &b->roots : &b->direct;
+		const struct blame_edges *edges = roots ? &parts[i]->roots : &parts[i]->direct;
 
 		EDGES_ITER (edge, edges)
 			creation_order_add(&order, &edge->created, i, edge);
 	}
 	creation_order_sort(&order);
 	for (i = 0; i < order.n; i++)
-		join_edge(whole, &join->parts[order.all[i].part], &parts[order.all[i].part]->locks,
-			  order.all[i].what);
+		join_edge(whole, &join->parts[order.all[i].part],
+			  &parts[order.all[i].part]->accounts->locks, order.all[i].what);
 	creation_order_release(&order);
 }
 
@@ -106,11 +105,10 @@ static void join_call_set(struct call_set *whole, const struct call_set *set, ui
 /* ---- the worst calls -------------------------------------------------------------------------- */
 
 /* The replay has found which they are, and who was in the kernel module meanwhile. */
-static bool fill_worst_call(struct worst_call *v, struct accounting *const *parts,
-			    struct join *join)
+static bool fill_worst_call(struct worst_call *v, struct blame *const *parts, struct join *join)
 {
 	size_t part = v->serial >> PART_SHIFT;
-	const struct blame *b = &parts[part]->blame;
+	const struct blame *b = parts[part];
 	const struct worst_call found = *v;
 	uint64_t serial = v->serial & (((uint64_t)1 << PART_SHIFT) - 1);
 	size_t i;
@@ -129,7 +127,7 @@ static bool fill_worst_call(struct worst_call *v, struct accounting *const *part
 	return true;
 }
 
-static bool join_worst_calls(struct blame *b, struct accounting *const *parts, struct join *join)
+static bool join_worst_calls(struct blame *b, struct blame *const *parts, struct join *join)
 {
 	size_t i;
 
@@ -139,50 +137,86 @@ static bool join_worst_calls(struct blame *b, struct accounting *const *parts, s
 	return true;
 }
 
-/* Links that are not followed yet know their worst call by its number. */
-static void number_links(struct accounting *a, const struct join_part *part)
+/* ---- numbers of calls and waits ---------------------------------------------------------------- */
+
+/* Those of a part come behind those of the parts before it. Sets of calls have 64 in a word. */
+static void number_parts(struct blame *whole, struct blame *const *parts, struct join *join)
 {
-	size_t i, j;
+	uint64_t calls = 0, waits = 0, serials = 0;
+	size_t i;
 
-	for (i = 0; i < part->n_processes; i++) {
-		const struct process *process = &a->model->processes[part->processes[i]];
-		struct unattributed_waits *r = &a->unattributed[part->processes[i]];
-		const struct thread *thread;
+	for (i = 0; i < join->n; i++) {
+		const struct blame *b = parts[i];
+		struct join_part *part = &join->parts[i];
 
-		for (j = 0; j < r->n_guesses; j++)
-			if (r->guesses[j].origin.serial)
-				r->guesses[j].origin.serial += part->serials_before;
-		for (thread = process->threads; thread; thread = thread->next) {
-			struct thread_account *c = thread_account_of(a, thread);
+		part->calls_before = calls;
+		part->waits_before = waits;
+		part->serials_before = serials;
+		calls += (b->calls + 64) & ~(uint64_t)63;
+		waits += b->waits;
+		serials += b->serial;
+	}
+	whole->calls = calls;
+	whole->waits = max_u64(whole->waits, waits);
+	whole->serial = serials;
+}
 
-			for (j = 0; c && j < c->n_deferred; j++)
-				if (c->deferred[j].origin.serial)
-					c->deferred[j].origin.serial += part->serials_before;
-		}
+/* Links that are not followed yet know their call, their wait, and their worst call by its number. */
+static void number_links(struct wait_chain_link *links, size_t n, const struct join_part *part)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		struct blame_origin *origin = &links[i].origin;
+
+		origin->call += part->calls_before;
+		origin->wait += part->waits_before;
+		if (origin->serial)
+			origin->serial += part->serials_before;
 	}
 }
 
-/* struct blame, joined: direct, roots, stalled, stalled_across, worst_calls; not: calls, waits, serial (account_join),
- * least_lost_ns (the replay), subject (the whole's), journal (of a part). */
+static void join_process(struct blame *whole, struct blame *b, const struct join_part *part,
+			 uint32_t process)
+{
+	struct unattributed_waits *r = &whole->unattributed[process];
+	const struct thread *thread;
+
+	*r = b->unattributed[process];
+	b->unattributed[process] = (struct unattributed_waits){0};
+	number_links(r->guesses, r->n_guesses, part);
+	thread = whole->accounts->model->processes[process].threads;
+	for (; thread; thread = thread->next) {
+		struct thread_account *c = thread_account_of(whole->accounts, thread);
+
+		if (c)
+			number_links(c->deferred, c->n_deferred, part);
+	}
+}
+
+/* struct blame, joined: direct, roots, stalled, stalled_across, worst_calls, calls, waits, serial, unattributed; not: accounts (the
+ * whole's), least_lost_ns, kernel_overlap (the replay), subject (the whole's), journal (of a part). */
 /* struct locks, joined: by_key, all, count; not: last (while records are read). */
 /* struct call_set, joined: bits, n_words, count, first_ns, last_ns; not: nothing. */
-bool blame_join(struct accounting *whole, struct accounting *const *parts, struct join *join)
+bool blame_join(struct blame *whole, struct blame *const *parts, struct join *join)
 {
-	struct blame *blame = &whole->blame;
-	size_t i;
+	size_t i, j;
 
-	if (!join_locks(&whole->locks, parts, join) || !join_worst_calls(blame, parts, join))
+	number_parts(whole, parts, join);
+	if (!join_locks(&whole->accounts->locks, parts, join) ||
+	    !join_worst_calls(whole, parts, join))
 		return false;
-	join_edges(&blame->direct, parts, join, false);
-	join_edges(&blame->roots, parts, join, true);
+	join_edges(&whole->direct, parts, join, false);
+	join_edges(&whole->roots, parts, join, true);
 	kernel_overlap_renumber(&whole->kernel_overlap);
 	for (i = 0; i < join->n; i++) {
-		const struct blame *b = &parts[i]->blame;
 		const struct join_part *part = &join->parts[i];
 
-		join_call_set(&blame->stalled, &b->stalled, part->calls_before);
-		join_call_set(&blame->stalled_across, &b->stalled_across, part->calls_before);
-		number_links(whole, part);
+		join_call_set(&whole->stalled, &parts[i]->stalled, part->calls_before);
+		join_call_set(&whole->stalled_across, &parts[i]->stalled_across,
+			      part->calls_before);
+		for (j = 0; j < part->n_processes; j++)
+			join_process(whole, parts[i], part, part->processes[j]);
 	}
 	return true;
 }
@@ -192,7 +226,7 @@ bool blame_join(struct accounting *whole, struct accounting *const *parts, struc
 void blame_replay(struct accounting *whole, size_t part, const struct journal_entry *entry)
 {
 	if (entry->kind == JOURNAL_WORST_CALL)
-		worst_call_replay(&whole->blame, entry->worst.thread, entry->worst.end_ns,
+		worst_call_replay(whole->blame, entry->worst.thread, entry->worst.end_ns,
 				  entry->worst.lost_ns,
 				  (uint64_t)part << PART_SHIFT | entry->worst.serial);
 	else

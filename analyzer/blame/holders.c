@@ -5,20 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "account/account.h"
+#include "blame.h"
 #include "holders.h"
 
 /* Stretches of one wait that are kept, the first of them exactly. */
 #define INTERVALS_EXACT 192
 #define INTERVALS_MOST 256
-
-void waits_free(struct wait *waits, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		free(waits[i].intervals);
-	free(waits);
-}
 
 static bool same_holder(const struct hold_interval *a, const struct hold_interval *b)
 {

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "blame.h"
 #include "account/account.h"
 
 /* What calls take in the kernel module is not the same each time: less than this is negligible. */
@@ -224,23 +225,23 @@ static uint32_t number_of(struct kernel_overlap *c, struct thread_account *accou
 static void charge(struct accounting *a, struct thread_account *account,
 		   const struct completed_call *f, const struct request *r, double ns)
 {
-	union blame_key key = {.waiter = number_of(&a->kernel_overlap, account),
+	union blame_key key = {.waiter = number_of(&a->blame->kernel_overlap, account),
 			       .waiter_fn = f->fn,
 			       .waiter_device = f->device,
-			       .holder = number_of(&a->kernel_overlap, r->account),
+			       .holder = number_of(&a->blame->kernel_overlap, r->account),
 			       .holder_fn = r->fn,
 			       .holder_device = r->device,
 			       .inferred = true};
 	struct blame_edge *edge;
 
-	if (unlikely(a->kernel_overlap.edges.n >= PAIRS_MOST)) {
+	if (unlikely(a->blame->kernel_overlap.edges.n >= PAIRS_MOST)) {
 		key.holder = 0;
 		key.holder_fn = NO_FUNCTION;
 		key.holder_device = SPY_DEVICE_NONE;
 	}
-	edge = edges_get(&a->kernel_overlap.edges, &key);
-	edge->waits += edge->last_wait != a->blame.waits;
-	edge->last_wait = a->blame.waits;
+	edge = edges_get(&a->blame->kernel_overlap.edges, &key);
+	edge->waits += edge->last_wait != a->blame->waits;
+	edge->last_wait = a->blame->waits;
 	edge->waited_ns += ns;
 }
 
@@ -278,7 +279,7 @@ static void write_down(struct journal *journal, struct thread_account *account,
 void kernel_overlap_find(struct accounting *a, struct thread_account *account,
 			 const struct completed_call *f)
 {
-	struct kernel_overlap *c = &a->kernel_overlap;
+	struct kernel_overlap *c = &a->blame->kernel_overlap;
 	uint64_t first, number;
 	double sum_ns, any_ns, excess = (double)excess_ns(f);
 	struct worst_call *worst_call;
@@ -289,13 +290,13 @@ void kernel_overlap_find(struct accounting *a, struct thread_account *account,
 	}
 	first = find_own(c, account, f);
 	any_ns = find_overlaps(c, account, f, first, &sum_ns);
-	worst_call = worst_call_of(&a->blame, f);
+	worst_call = worst_call_of(a->blame, f);
 	if (sum_ns <= 0)
 		return;
 	excess = excess < any_ns ? excess : any_ns;
 	if (worst_call)
 		name_overlap(worst_call, c, first, excess);
-	a->blame.waits++;
+	a->blame->waits++;
 	for (number = first; number < c->requests; number++) {
 		const struct request *r = request_of(c, number);
 
@@ -313,7 +314,7 @@ void kernel_overlap_replay(struct accounting *a, const struct journal_entry *ent
 	struct completed_call f;
 
 	if (entry->kind == JOURNAL_REQUEST) {
-		meet(&a->kernel_overlap,
+		meet(&a->blame->kernel_overlap,
 		     &(struct request){.account = account,
 				       .begin_ns = begin_ns,
 				       .end_ns = end_ns,

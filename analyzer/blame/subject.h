@@ -5,7 +5,7 @@
 #define CUDASPY_SUBJECT_H
 
 #include "edges.h"
-#include "locks.h"
+#include "account/locks.h"
 
 struct accounting;
 struct completed_call;

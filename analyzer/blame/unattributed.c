@@ -4,6 +4,7 @@
  * that may have been in its way.
  */
 #include <stdlib.h>
+#include "blame.h"
 #include "account/account.h"
 
 void unattributed_release(struct unattributed_waits *r)
@@ -24,7 +25,7 @@ static uint64_t due_ns(const struct completed_call *f)
 
 static struct unattributed_waits *waits_of(struct accounting *a, const struct completed_call *f)
 {
-	return &a->unattributed[f->thread->process->trace->index];
+	return &a->blame->unattributed[f->thread->process->trace->index];
 }
 
 /* Is it for its unexplained time? */
@@ -90,7 +91,7 @@ static void solve(struct accounting *a, const struct completed_call *f)
 
 void unattributed_resolve(struct accounting *a, size_t process, uint64_t now_ns)
 {
-	struct unattributed_waits *r = &a->unattributed[process];
+	struct unattributed_waits *r = &a->blame->unattributed[process];
 	size_t i, kept = 0;
 
 	r->due_ns = UINT64_MAX;
@@ -111,7 +112,7 @@ void unattributed_finish(struct accounting *a)
 	size_t i, j;
 
 	for (i = 0; i < a->model->n_processes; i++) {
-		const struct unattributed_waits *r = &a->unattributed[i];
+		const struct unattributed_waits *r = &a->blame->unattributed[i];
 
 		unattributed_resolve(a, i, UINT64_MAX);
 		for (j = 0; j < r->n_guesses && !r->locks_seen; j++)

@@ -3,6 +3,7 @@
  * the blame for that ended. Called by the accounting when a call has returned, and by blame.c.
  */
 #include <string.h>
+#include "blame.h"
 #include "account/account.h"
 
 /* ---- what it waited for ---------------------------------------------------------------------- */
@@ -161,7 +162,7 @@ static struct worst_call *least_of(struct blame *b)
 uint64_t worst_call_add(struct accounting *a, const struct completed_call *call, uint64_t lost_ns,
 			const char *why)
 {
-	struct blame *b = &a->blame;
+	struct blame *b = a->blame;
 	struct worst_call *v;
 	uint64_t serial;
 

@@ -12,8 +12,6 @@ struct completed_call;
 struct range_name;
 struct wait_chain_link;
 
-#define NO_FUNCTION UINT32_MAX
-
 /* One of the calls that lost most. */
 #define WORST_CALLS 48
 #define WORST_CALL_ROOTS 8

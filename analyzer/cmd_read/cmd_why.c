@@ -253,7 +253,7 @@ static int nothing_there(const struct subject_place *place)
 
 static int show(struct analysis *analysis, struct symbolizer *symbols, const struct asked *asked)
 {
-	const struct subject *subject = &analysis->accounts.blame.subject;
+	const struct subject *subject = &analysis->blame.subject;
 	struct report report;
 	int err;
 
@@ -357,7 +357,7 @@ static int answer(const char *word, const struct asked *asked)
 		err = read_traces(&set, &analysis, asked, &subject, word, NULL);
 	}
 	if (!err && found) {
-		analysis.accounts.blame.subject = subject;
+		analysis.blame.subject = subject;
 		symbols = symbolizer_new();
 		err = show(&analysis, symbols, asked);
 		symbolizer_free(symbols);

@@ -4,6 +4,7 @@
  */
 #include "stall.h"
 #include "table.h"
+#include "account/account.h"
 #include "text/text.h"
 
 static const char *what(struct arena *texts, const struct trace_set *set, const struct stall *stall)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "table.h"
-#include "blame/locks.h"
+#include "account/locks.h"
 #include "findings/idle_price.h"
 #include "model/python.h"
 #include "text/text.h"

@@ -8,6 +8,7 @@
 #include "stall.h"
 #include "table.h"
 #include "findings/site.h"
+#include "account/account.h"
 #include "text/text.h"
 
 /* The call that kept holders, and how long others waited for it, for what reason there. */
@@ -89,7 +90,7 @@ static struct blame_edge without_start(const struct accounting *a, const struct 
 /* Calls that waited, without them. */
 static uint64_t count_calls(const struct accounting *a, bool across_devices)
 {
-	uint64_t calls = across_devices ? a->blame.stalled_across.count : a->blame.stalled.count;
+	uint64_t calls = across_devices ? a->blame->stalled_across.count : a->blame->stalled.count;
 	size_t i, j;
 
 	for (i = 0; i < a->n_thread_accounts; i++) {
@@ -215,10 +216,10 @@ struct stall stall_sum(const struct accounting *a, bool across_devices, const st
 		.processes = xcalloc(a->model->n_processes + 1, sizeof(bool)),
 	};
 	const struct call_set *calls =
-		across_devices ? &a->blame.stalled_across : &a->blame.stalled;
+		across_devices ? &a->blame->stalled_across : &a->blame->stalled;
 	const struct blame_edge *edge;
 
-	EDGES_ITER (edge, &a->blame.roots) {
+	EDGES_ITER (edge, &a->blame->roots) {
 		const struct blame_edge left = without_start(a, edge);
 
 		if (left.waited_ns > 0 && blame_is_stall(&left.key, across_devices))

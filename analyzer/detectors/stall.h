@@ -5,7 +5,7 @@
 #ifndef CUDASPY_STALL_H
 #define CUDASPY_STALL_H
 
-#include "account/account.h"
+#include "blame/blame.h"
 #include "findings/detector.h"
 
 /*

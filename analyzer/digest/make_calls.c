@@ -181,7 +181,7 @@ static void make_edges(struct digest_builder *m)
 {
 	const struct blame_edge *edge;
 
-	EDGES_ITER (edge, &m->a->accounts.blame.roots) {
+	EDGES_ITER (edge, &m->a->blame.roots) {
 		const union blame_key *k = &edge->key;
 		uint64_t key[6], *row;
 
@@ -229,8 +229,8 @@ static void make_worst(struct digest_builder *m)
 	size_t n = 0, i;
 
 	for (i = 0; i < WORST_CALLS; i++)
-		if (m->a->accounts.blame.worst_calls[i].serial)
-			all[n++] = &m->a->accounts.blame.worst_calls[i];
+		if (m->a->blame.worst_calls[i].serial)
+			all[n++] = &m->a->blame.worst_calls[i];
 	qsort(all, n, sizeof(*all), by_lost);
 	for (i = 0; i < n; i++) {
 		uint64_t *row = digest_data_add(&m->data, D_WORST);

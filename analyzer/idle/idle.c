@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include "account/streams.h"
+#include "blame/journal.h"
 #include "trace/groups.h"
 #include "idle.h"
 

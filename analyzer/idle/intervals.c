@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include "idle.h"
+#include "blame/journal.h"
 
 /* ---- charges --------------------------------------------------------------------------------- */
 

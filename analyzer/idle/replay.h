@@ -6,6 +6,7 @@
 #define CUDASPY_IDLE_REPLAY_H
 
 #include "idle.h"
+#include "blame/journal.h"
 #include "model/join.h"
 
 struct idle_replay {

@@ -4,7 +4,7 @@
 #ifndef CUDASPY_LANES_NAMES_H
 #define CUDASPY_LANES_NAMES_H
 
-#include "blame/locks.h"
+#include "account/locks.h"
 #include "idle/idle.h"
 
 /* "loader (123)", "thread 123". */

@@ -208,7 +208,7 @@ void parts_init(struct parts *p, struct analysis *whole, struct groups *groups, 
 		find_begins(p, whole->set);
 		idle_replay_init(&p->gpus, &whole->accounts, p->n);
 	}
-	whole->accounts.kernel_overlap.numbers = true;
+	whole->blame.kernel_overlap.numbers = true;
 }
 
 /* ---- reading ---------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #define CUDASPY_RANKS_H
 
 #include "lateness.h"
+#include "blame/journal.h"
 #include "idle/idle.h"
 
 #define RANKS_MOST 2048 /* are told apart; processes beyond these are left out and counted */

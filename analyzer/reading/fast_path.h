@@ -15,6 +15,7 @@
 #include "ahead/ahead.h"
 #include "account/callstats.h"
 #include "account/streams.h"
+#include "blame/blame.h"
 
 struct fast_path {
 	struct thread_account *account; /* NULL: closed */
@@ -70,8 +71,8 @@ static __always_inline bool fast_path_take(struct fast_path *path, struct accoun
 	    unlikely(!stream_is_busy(c->stream)) ||
 	    unlikely(c->stream->busy_ns > record->ns - min_u64(ns, record->ns)) ||
 	    unlikely(record->ns >= path->until_ns) ||
-	    (unlikely(a->unattributed[record->process].n) &&
-	     record->ns >= a->unattributed[record->process].due_ns) ||
+	    (unlikely(a->blame->unattributed[record->process].n) &&
+	     record->ns >= a->blame->unattributed[record->process].due_ns) ||
 	    (signature->asked_in_run && recent_ops_in_run(&c->recent_ops.run, record)))
 		return false;
 

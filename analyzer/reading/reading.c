@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "reading.h"
+#include "blame/calls.h"
 #include "stack_gc.h"
 #include "trace/position.h"
 
@@ -24,7 +25,7 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 	if (likely(!reader_peek_nested(r, &call)) || a->filtering.kinds || a->accounts.listener)
 		return 0;
 	if (a->accounted)
-		until_ns = unattributed_due(&a->accounts.unattributed[record->process], record->ns);
+		until_ns = unattributed_due(&a->blame.unattributed[record->process], record->ns);
 	do {
 		uint64_t ns = timeline_ns(&trace->timeline, call.time);
 		uint32_t fn;
@@ -52,7 +53,7 @@ static inline uint64_t count_found(struct analysis *a, struct ahead *ahead,
 	if (likely(!ahead_has_nested(ahead)))
 		return 0;
 	if (a->accounted)
-		until_ns = unattributed_due(&a->accounts.unattributed[record->process], record->ns);
+		until_ns = unattributed_due(&a->blame.unattributed[record->process], record->ns);
 	return ahead_count_nested(ahead, until_ns);
 }
 

@@ -39,19 +39,13 @@ static size_t keep_of_thread_accounts(const struct accounting *a)
 	return n;
 }
 
-/* What is left of calls beside the rings of their threads. */
-static size_t keep_of_calls(const struct accounting *a)
+static size_t keep_of_work(const struct gpu_work *work)
 {
 	size_t i, j, n = 0;
 
-	for (i = 0; i < WORST_CALLS; i++)
-		n += keep(a->blame.worst_calls[i].stack);
-	for (i = 0; i < a->model->n_processes; i++)
-		for (j = 0; j < a->unattributed[i].n; j++)
-			n += keep(a->unattributed[i].all[j].stack);
-	for (i = 0; i < a->work.n_devices * a->work.n_processes; i++) {
-		const struct legacy_use *use = &a->work.legacy[i];
-		const struct stream_sharing *s = a->work.devices[i].shared;
+	for (i = 0; i < work->n_devices * work->n_processes; i++) {
+		const struct legacy_use *use = &work->legacy[i];
+		const struct stream_sharing *s = work->devices[i].shared;
 
 		for (; s; s = s->next)
 			for (j = 0; j < STREAM_SHARERS; j++)
@@ -61,6 +55,18 @@ static size_t keep_of_calls(const struct accounting *a)
 		for (j = 0; use->n_stacks && j < LEGACY_STACKS; j++)
 			n += keep(use->stacks[j]);
 	}
+	return n;
+}
+
+static size_t keep_of_blame(const struct blame *b)
+{
+	size_t i, j, n = 0;
+
+	for (i = 0; i < WORST_CALLS; i++)
+		n += keep(b->worst_calls[i].stack);
+	for (i = 0; i < b->accounts->model->n_processes; i++)
+		for (j = 0; j < b->unattributed[i].n; j++)
+			n += keep(b->unattributed[i].all[j].stack);
 	return n;
 }
 

@@ -227,7 +227,7 @@ static void add_pairs(struct report *report, const struct accounting *a,
 	const struct blame_edge *edge;
 	size_t i, n = 0;
 
-	EDGES_ITER (edge, &a->blame.direct) {
+	EDGES_ITER (edge, &a->blame->direct) {
 		const union blame_key *k = &edge->key;
 		struct pair_row row = {
 			.waiter_device = k->waiter_device,
@@ -437,11 +437,11 @@ static bool is_end(const struct accounting *a, const union blame_key *k, const s
 static double sum_end(struct arena *texts, const struct accounting *a, bool holder,
 		      const char **mostly)
 {
-	const struct subject *s = &a->blame.subject;
+	const struct subject *s = &a->blame->subject;
 	const struct blame_edge *edge, *most = NULL;
 	double ns = 0;
 
-	EDGES_ITER (edge, &a->blame.direct) {
+	EDGES_ITER (edge, &a->blame->direct) {
 		if (!is_end(a, &edge->key, s, holder))
 			continue;
 		ns += edge->waited_ns;
@@ -467,7 +467,7 @@ static double sum_end(struct arena *texts, const struct accounting *a, bool hold
 /* "thread 4711", or "2 threads: feeder (4711), feeder (4712)": several may be called so. */
 static const char *subject_threads(struct arena *texts, const struct accounting *a, size_t *n)
 {
-	const struct subject *s = &a->blame.subject;
+	const struct subject *s = &a->blame->subject;
 	const struct thread *only = NULL;
 	const char *list = "";
 	size_t i;
@@ -490,7 +490,7 @@ static const char *subject_threads(struct arena *texts, const struct accounting 
 
 static const char *subject_text(struct arena *texts, const struct accounting *a, size_t *n_threads)
 {
-	const struct subject *s = &a->blame.subject;
+	const struct subject *s = &a->blame->subject;
 	size_t i;
 
 	switch (s->kind) {
@@ -539,7 +539,7 @@ static const char *only_text(struct arena *texts, const struct callstats *stats,
 
 static void count_calls(struct subject_row *row, const struct accounting *a)
 {
-	const struct subject *s = &a->blame.subject;
+	const struct subject *s = &a->blame->subject;
 	size_t i;
 
 	for (i = 0; s->kind == SUBJECT_THREAD && i < a->model->n_threads; i++) {
@@ -558,7 +558,7 @@ static void count_calls(struct subject_row *row, const struct accounting *a)
 
 void report_subject(struct report *report, const struct accounting *a)
 {
-	enum subject_kind kind = a->blame.subject.kind;
+	enum subject_kind kind = a->blame->subject.kind;
 	struct subject_row *row = xcalloc(1, sizeof(*row));
 	size_t asked = 1;
 	uint64_t callers, threads; /* whose times are added up: those it held up may be several */
@@ -583,11 +583,11 @@ void report_subject(struct report *report, const struct accounting *a)
 				      text_thread_time(&report->arena, row->held_up_ns, callers))
 			: "no thread";
 	count_calls(row, a);
-	if (a->blame.subject.kind == SUBJECT_CALL && !row->calls) {
-		row->only = only_text(&report->arena, a->stats, a->blame.subject.fn);
+	if (a->blame->subject.kind == SUBJECT_CALL && !row->calls) {
+		row->only = only_text(&report->arena, a->stats, a->blame->subject.fn);
 		row->waited = row->held_up = NULL;
 	}
-	if (a->blame.subject.kind == SUBJECT_LOCK) {
+	if (a->blame->subject.kind == SUBJECT_LOCK) {
 		row->waited =
 			report_text(report, "by its waiters, %s",
 				    text_thread_time(&report->arena, row->waited_ns, threads));
@@ -598,11 +598,11 @@ void report_subject(struct report *report, const struct accounting *a)
 
 void report_edges(struct report *report, const struct accounting *a)
 {
-	const struct subject *subject = &a->blame.subject;
+	const struct subject *subject = &a->blame->subject;
 
 	add_pairs(report, a, &device_kind, same_devices, subject);
 	add_pairs(report, a, &call_kind, same_calls, subject);
-	add_edges(report, a, &blame_kind, &a->blame.direct, subject);
-	add_edges(report, a, &root_kind, &a->blame.roots, subject);
-	add_edges(report, a, &kernel_overlap_kind, &a->kernel_overlap.edges, subject);
+	add_edges(report, a, &blame_kind, &a->blame->direct, subject);
+	add_edges(report, a, &root_kind, &a->blame->roots, subject);
+	add_edges(report, a, &kernel_overlap_kind, &a->blame->kernel_overlap.edges, subject);
 }

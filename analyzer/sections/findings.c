@@ -8,6 +8,7 @@
 #include "ranges.h"
 #include "stack.h"
 #include "trace.h"
+#include "blame/blame.h"
 #include "ranks/ranks.h"
 #include "findings/detector.h"
 #include "findings/site.h"
@@ -480,7 +481,7 @@ static bool has_thread(const struct thread_set *set, const struct accounting *a)
 	size_t i;
 
 	for (i = 0; i < a->model->n_threads; i++)
-		if (subject_is_thread(&a->blame.subject, a->model->threads[i]) &&
+		if (subject_is_thread(&a->blame->subject, a->model->threads[i]) &&
 		    thread_set_has(set, a->model->threads[i]))
 			return true;
 	return false;
@@ -503,7 +504,7 @@ static bool is_at(const struct finding *f, const struct subject_place *place)
 /* Only calls have threads and GPUs; what is found in the whole run may have a function. */
 static bool is_about(const struct finding *f, const struct accounting *a)
 {
-	const struct subject *s = &a->blame.subject;
+	const struct subject *s = &a->blame->subject;
 
 	switch (s->kind) {
 	case SUBJECT_CALL:
@@ -546,7 +547,7 @@ void report_findings_about(struct report *report, struct findings *f, const stru
 			   struct symbolizer *symbols)
 {
 	uint64_t run_ns = f->accounts->stats->run_ns;
-	const struct subject *subject = &f->accounts->blame.subject;
+	const struct subject *subject = &f->accounts->blame->subject;
 	struct gate none = {0};
 	struct finding_row *rows;
 	struct finding *findings;

@@ -104,7 +104,7 @@ static void judge_processes(struct headline_row *row, const struct accounting *a
 	size_t i;
 	double sums[] = {[HELP_UNKNOWN] = 0, [HELP_ALONE] = 0, [HELP_WITH_MPS] = 0, [HELP_NOT] = 0};
 
-	EDGES_ITER (edge, &a->blame.roots)
+	EDGES_ITER (edge, &a->blame->roots)
 		blame_add_help(edge, sums);
 	/* To wake a waiter is not needed where there is none. */
 	for (i = 0; i < a->locks.count; i++) {
@@ -197,7 +197,7 @@ static void sum_edges(struct headline_row *row, const struct accounting *a)
 	const struct blame_edge *edge;
 	double all = 0, known = 0, cross = 0, kernel_overlap = 0;
 
-	EDGES_ITER (edge, &a->blame.direct) {
+	EDGES_ITER (edge, &a->blame->direct) {
 		all += edge->waited_ns;
 		if (edge->key.holder)
 			known += edge->waited_ns;
@@ -209,7 +209,7 @@ static void sum_edges(struct headline_row *row, const struct accounting *a)
 	row->lock_waited_ns = (uint64_t)all;
 	row->holder_known_ns = (uint64_t)known;
 	row->cross_device_ns = (uint64_t)cross;
-	EDGES_ITER (edge, &a->kernel_overlap.edges)
+	EDGES_ITER (edge, &a->blame->kernel_overlap.edges)
 		kernel_overlap += edge->waited_ns;
 	row->kernel_overlap_ns = (uint64_t)(kernel_overlap + 0.5);
 }
@@ -307,7 +307,7 @@ void report_waits(struct report *report, struct findings *f, const struct ranks 
 		  struct symbolizer *symbols)
 {
 	const struct model *model = f->accounts->model;
-	const struct subject *subject = &f->accounts->blame.subject;
+	const struct subject *subject = &f->accounts->blame->subject;
 	bool all = subject->kind == SUBJECT_ALL;
 	bool place = subject->kind == SUBJECT_PLACE || subject->kind == SUBJECT_FINDING;
 	struct account sum = sum_up(f->accounts);

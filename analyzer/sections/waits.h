@@ -7,6 +7,7 @@
 
 #include "base/report.h"
 #include "account/account.h"
+#include "blame/blame.h"
 #include "symbols/symbolize.h"
 
 struct findings;

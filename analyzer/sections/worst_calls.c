@@ -321,7 +321,7 @@ void report_worst_calls(struct report *report, const struct accounting *a,
 	size_t count, kinds, i, j, n = 0;
 	struct table *table;
 
-	memcpy(sorted, a->blame.worst_calls, sizeof(sorted));
+	memcpy(sorted, a->blame->worst_calls, sizeof(sorted));
 	qsort(sorted, WORST_CALLS, sizeof(sorted[0]), by_lost);
 	for (i = 0; i < WORST_CALLS && sorted[i].serial && sorted[i].lost_ns >= least_lost_ns;
 	     i++) {

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include "account/account.h"
-#include "blame/history.h"
+#include "account/history.h"
 
 #define FIRST 8 /* calls of an era, at first */
 

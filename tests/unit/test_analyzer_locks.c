@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
-#include "blame/locks.h"
+#include "account/locks.h"
 
 #define RING 16384 /* events of a lock that are remembered */
 #define LOCKS (1u << 17) /* that are told apart */

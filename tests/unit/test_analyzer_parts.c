@@ -140,14 +140,14 @@ static void test_same_as_one(void **state)
 	for (i = 0; i < one.a.accounts.locks.count; i++)
 		assert_memory_equal(&one.a.accounts.locks.all[i]->key,
 				    &more.a.accounts.locks.all[i]->key, sizeof(struct lock_key));
-	same_edges(&one.a.accounts.blame.direct, &more.a.accounts.blame.direct);
-	same_edges(&one.a.accounts.blame.roots, &more.a.accounts.blame.roots);
-	same_edges(&one.a.accounts.kernel_overlap.edges, &more.a.accounts.kernel_overlap.edges);
-	assert_true(one.a.accounts.kernel_overlap.edges.n > 0);
+	same_edges(&one.a.blame.direct, &more.a.blame.direct);
+	same_edges(&one.a.blame.roots, &more.a.blame.roots);
+	same_edges(&one.a.blame.kernel_overlap.edges, &more.a.blame.kernel_overlap.edges);
+	assert_true(one.a.blame.kernel_overlap.edges.n > 0);
 	same_sites(&one.a.findings, &more.a.findings);
 	for (i = 0; i < WORST_CALLS; i++)
-		assert_int_equal(one.a.accounts.blame.worst_calls[i].end_ns,
-				 more.a.accounts.blame.worst_calls[i].end_ns);
+		assert_int_equal(one.a.blame.worst_calls[i].end_ns,
+				 more.a.blame.worst_calls[i].end_ns);
 	assert_int_equal(one.a.idle.n_gpus, more.a.idle.n_gpus);
 	/* The first reading has seen who uses the same GPU. */
 	groups_init(&groups, 3);
@@ -177,6 +177,7 @@ static void prepare(struct reading_of *r)
 	model_init(&r->a.model, &r->set);
 	callstats_init(&r->a.stats, &r->a.model, &r->a.filtering);
 	account_init(&r->a.accounts, &r->a.model, &r->a.expect, &r->a.stats);
+	blame_init(&r->a.blame, &r->a.accounts);
 	findings_init(&r->a.findings, &r->a.accounts);
 	idle_init(&r->a.idle, &r->a.accounts);
 	ranks_init(&r->a.ranks, &r->a.idle, false);

@@ -1,10 +1,11 @@
 /*
- * analyzer/account/account_waits.c: what the recorder saw a thread waiting for: records of waits,
+ * analyzer/blame/waits.c: what the recorder saw a thread waiting for: records of waits,
  * of locks that changed hands, of the scheduler. They are kept until the record of the call they
  * happened in. Called by the main reading for each of them.
  */
 #include <stdlib.h>
-#include "account.h"
+#include "calls.h"
+#include "holders.h"
 
 #define WAITS_MOST 4096 /* of one call that are kept separate */
 
@@ -24,7 +25,7 @@ static struct lock *lock_of(struct accounting *a, const struct record *record, u
 	struct lock *lock = locks_get(&a->locks, record->thread->process, address);
 
 	a->processes[record->process].n_locks += a->locks.count - before;
-	a->unattributed[record->process].locks_seen = true;
+	a->blame->unattributed[record->process].locks_seen = true;
 	return lock;
 }
 
@@ -80,7 +81,7 @@ static void meet_ioctl(struct accounting *a, struct thread_account *c, uint32_t 
 	if (c->left_out)
 		return;
 	book_ioctl(a, w->request, w->count, w->ns);
-	kernel_overlap_add_wait(&a->kernel_overlap, c, outer_fn, w);
+	kernel_overlap_add_wait(&a->blame->kernel_overlap, c, outer_fn, w);
 }
 
 static void add_wait(struct thread_account *c, const struct wait *w)

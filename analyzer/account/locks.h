@@ -1,5 +1,5 @@
 /*
- * analyzer/blame/locks.h: the locks that calls waited for, and the order in which they changed
+ * analyzer/account/locks.h: the locks that calls waited for, and the order in which they changed
  * hands.
  *
  * A lock is an address in a process. Locks without waiters leave no record. While a thread waits,

@@ -1,9 +1,9 @@
 /*
- * analyzer/blame/history.c: calls of a thread that are forgotten leave their sums. Called by the
+ * analyzer/account/history.c: calls of a thread that are forgotten leave their sums. Called by the
  * accounting when a call that lost time makes room for a newer one.
  */
 #include <stdlib.h>
-#include "account/account.h"
+#include "account.h"
 #include "history.h"
 
 #define CALLS_LEAST 8 /* of an era, at first */

@@ -1,5 +1,5 @@
 /*
- * analyzer/blame/locks.c: the locks that calls waited for, and the order in which they changed
+ * analyzer/account/locks.c: the locks that calls waited for, and the order in which they changed
  * hands. Called by the accounting for each wait; read by the report.
  */
 #include <stdlib.h>

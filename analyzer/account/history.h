@@ -1,5 +1,5 @@
 /*
- * analyzer/blame/history.h: sums of a thread's calls that are no longer in its ring. A starved
+ * analyzer/account/history.h: sums of a thread's calls that are no longer in its ring. A starved
  * waiter waits for thousands of calls of the holders; why those took so long is asked when the
  * waiter gets the lock.
  */
@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "account/buckets.h"
+#include "buckets.h"
 
 struct completed_call;
 
