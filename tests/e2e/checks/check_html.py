@@ -21,19 +21,18 @@ def part(page, name):
     return zlib.decompress(base64.b64decode(found.group(1), validate=True))
 
 
-class Bytes:
-    def __init__(self, data, at, n):
-        self.data, self.at, self.end = data, at, at + n
-
-    def number(self):
-        value = shift = 0
-        while True:
-            byte = self.data[self.at]
-            self.at += 1
+def numbers(data):
+    """Those in the bytes: seven bits in each, the lowest first; the eighth says that there are more."""
+    found, value, shift = [], 0, 0
+    for byte in data:
+        if byte < 128:
+            found.append(value | byte << shift)
+            value = shift = 0
+        else:
             value |= (byte & 127) << shift
             shift += 7
-            if byte < 128:
-                return value
+    check(not shift, "a number has no end")
+    return found
 
 
 def check(condition, *what):
@@ -54,36 +53,42 @@ def main():
     if len(sys.argv) > 2:
         compare(report, json.load(open(sys.argv[2], encoding="utf-8")))
     check(timeline["schema"] == "cudaspy-timeline-1", "schema", timeline["schema"])
-    names, lanes = len(timeline["names"]), len(timeline["lanes"])
+    names, lanes, buckets = len(timeline["names"]), len(timeline["lanes"]), len(timeline["buckets"])
+    last_ns = timeline["end_ns"] + 1000000000
     calls = ns = single = n_items = waits = covered = 0
     for lane in timeline["lanes"]:
         for kind, (offset, n, count) in lane["items"].items():
-            source, begin = Bytes(items, offset, n), 0
+            source, begin = iter(numbers(items[offset:offset + n])), 0
+            number = source.__next__
             check(offset == covered, lane["name"], kind, "lies at", offset, "and not at", covered)
             covered += n
             for _ in range(count):
-                begin += source.number()
-                duration = source.number()
-                check(begin + duration <= timeline["end_ns"] + 1000000000, lane["name"], kind, "ends behind the end")
+                begin += number()
+                duration = number()
+                if begin + duration > last_ns:
+                    check(False, lane["name"], kind, "ends behind the end")
                 n_items += 1
                 if kind != "calls":
                     for value in VALUES[kind]:
-                        number = source.number()
-                        check(value != "N" or number < names, kind, "name", number)
-                        check(value != "L" or number <= lanes, kind, "lane", number)
+                        is_ = number()
+                        check(value != "N" or is_ < names, kind, "name", is_)
+                        check(value != "L" or is_ <= lanes, kind, "lane", is_)
                     waits += kind == "waits"
                     continue
-                name, merged, where, about = (source.number() for _ in range(4))
-                source.number()
-                parts = [(source.number(), source.number()) for _ in range(source.number())]
-                check(max(name, where, about) < names, "a call's name")
+                name, merged, where, about = number(), number(), number(), number()
+                number()
+                check(name < names and where < names and about < names, "a call's name")
                 check(merged >= 1, "no calls in a call")
-                check(sum(p[1] for p in parts) <= duration + merged, lane["name"], "at", begin, "parts are longer than the call")
-                check(all(p[0] < len(timeline["buckets"]) for p in parts), "bucket")
+                in_parts = 0
+                for _ in range(number()):
+                    check(number() < buckets, "bucket")
+                    in_parts += number()
+                if in_parts > duration + merged:
+                    check(False, lane["name"], "at", begin, "parts are longer than the call")
                 calls += merged
                 single += merged == 1
                 ns += duration if merged == 1 else 0
-            check(source.at == source.end, lane["name"], kind, "bytes are left")
+            check(next(source, None) is None, lane["name"], kind, "bytes are left")
     check(covered == len(items), len(items) - covered, "bytes belong to no lane")
     check(calls == timeline["calls"], calls, "calls in lanes of", timeline["calls"])
     check(single == timeline["shown"], single, "single calls of", timeline["shown"])
@@ -92,13 +97,13 @@ def main():
     total = sum(c["total_ns"] for c in direct)
     check(timeline["merged_ns"] or abs(ns - total) <= calls + total // 1000, "calls took", ns, "and", total)
     check((timeline["merged_ns"] > 0) == any("calls" in s for s in timeline["left_out"]), "left out:", timeline["left_out"])
-    numbers = {f["rank"] for f in report["findings"]}  # of the first ones, moments are shown
+    ranks = {f["rank"] for f in report["findings"]}  # of the first ones, moments are shown
     for moment in timeline["moments"]:
-        check(moment["finding"] in numbers and moment["lane"] < lanes, "moment", moment)
+        check(moment["finding"] in ranks and moment["lane"] < lanes, "moment", moment)
         check(0 <= moment["begin_ns"] <= moment["end_ns"] <= timeline["end_ns"], "moment", moment)
-    numbers = {n for n in numbers if n <= 200}
-    check(numbers == {m["finding"] for m in timeline["moments"]} or "nowhere" in sys.argv, "findings without a moment:",
-          numbers - {m["finding"] for m in timeline["moments"]})
+    ranks = {n for n in ranks if n <= 200}
+    check(ranks == {m["finding"] for m in timeline["moments"]} or "nowhere" in sys.argv, "findings without a moment:",
+          ranks - {m["finding"] for m in timeline["moments"]})
     print(calls, n_items, waits, timeline["merged_ns"], len(page))
 
 
