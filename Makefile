@@ -101,8 +101,9 @@ $(BUILD)/libcudaspy_gpu.so: $(wildcard shim/cupti/*.c include/cudaspy/*)
 	$(Q)$(CC) $(CFLAGS_) -fvisibility=hidden -Iinclude -isystem $(dir $(CUPTI_H)) -isystem $(CUDA_HOME)/include -shared \
 		-Wl,-soname,libcudaspy_gpu.so -Wl,-z,now -Wl,-z,relro -o $@ $(filter %.c,$^) -ldl
 
-# What is counted for each record is counted in pairs: as vectors they would only be waited for.
-TOOL_CFLAGS := -fno-tree-slp-vectorize
+# What is counted for each record is counted in pairs: as vectors they would only be waited for. TOOL_OPT: of a test that does
+# not look at how fast it is.
+TOOL_CFLAGS := -fno-tree-slp-vectorize $(TOOL_OPT)
 
 $(BUILD)/analyzer/%.c.o: analyzer/%.c
 	@mkdir -p $(@D)
