@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 #include <string.h>
-#include "account.h"
+#include "book.h"
 
 /* So many waits, and holders in them, of a thread's last calls are kept, for their waiters. */
 #define WAITS_KEPT 2048

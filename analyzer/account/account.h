@@ -148,43 +148,6 @@ struct thread_account {
 	struct thread_account *prev, *next;
 };
 
-struct site;
-struct join;
-
-/* A call of the application that has returned, as an observer sees it. */
-struct observed {
-	struct accounting *accounts;
-	struct thread_account *account;
-	const struct record *record;
-	const struct completed_call *call; /* its buckets, where it was divided */
-	const struct call_class *class;
-	const struct gpu_waits *waits;
-	uint8_t contract; /* enum spy_contract */
-	bool cold;
-};
-
-/* A thread waited for a call that is a case of a site. */
-struct others_wait {
-	const struct thread *waiter;
-	double ns; /* of a wait for which others stand, too: times as many */
-	bool sure; /* it had no work of its own to wait for */
-	bool working; /* its process was at work: phase.h */
-	bool across_devices;
-};
-
-/*
- * Looks for problems (findings/site.h): sees each call that took longer than its own work or failed, of
- * some contracts every call, and those that follow in a thread of which a claim is open. What
- * others wait for at a call it took is shown to it when it is known.
- */
-struct observer {
-	/* Contracts, a bit for each: of all calls; of copies with a pageable side; of those between
-	 * GPUs; of those that continue a run. */
-	uint32_t always, pageable, peer, in_run;
-	struct site *(*on_call)(struct observer *observer, const struct observed *call);
-	void (*on_others_wait)(struct site *site, const struct others_wait *wait);
-};
-
 /* Time in ioctl, by what was asked for. */
 #define IOCTLS_MOST 256 /* different requests of ioctl */
 
@@ -236,6 +199,8 @@ struct accounting {
 	const struct listener *listener; /* of the whole reading; NULL: none */
 };
 
+struct join;
+
 void account_init(struct accounting *a, struct model *model, struct expect *expect,
 		  const struct callstats *stats);
 void account_release(struct accounting *a);
@@ -276,20 +241,6 @@ static inline bool account_leaves_out(const struct accounting *a, const struct t
 	return c && c->left_out;
 }
 
-/* ---- for the files of the accounting --------------------------------------------------------- */
-
-struct thread_account *thread_account_add(struct accounting *a, struct thread *thread);
-struct account *account_add_function(struct function_accounts *f, uint32_t fn);
-
-/* A thread's account, made if it is new. */
-static inline struct thread_account *thread_account_get(struct accounting *a, struct thread *thread)
-{
-	if (likely(thread->index < a->n_thread_accounts) &&
-	    likely(a->thread_accounts[thread->index] != NULL))
-		return a->thread_accounts[thread->index];
-	return thread_account_add(a, thread);
-}
-
 /* The place of a function, or the empty one where it would be; the table is not empty. */
 static inline struct account_place *account_place(const struct function_accounts *f, uint32_t fn)
 {
@@ -307,78 +258,6 @@ static inline struct account *account_find(const struct function_accounts *f, ui
 	uint32_t number = likely(f->n_places) ? account_place(f, fn)->number : 0;
 
 	return likely(number) ? &f->all[number - 1] : NULL;
-}
-
-/* The sums of a thread's calls of a function, made if they are new. */
-static inline struct account *account_of(struct function_accounts *f, uint32_t fn)
-{
-	struct account *account;
-
-	if (likely(f->n_places) && likely(f->places[fn & (f->n_places - 1)].fn == fn) &&
-	    likely(f->places[fn & (f->n_places - 1)].number))
-		return &f->all[f->places[fn & (f->n_places - 1)].number - 1];
-	account = account_find(f, fn);
-	return account ? account : account_add_function(f, fn);
-}
-
-/* For completed_call_next: room for more; a call that lost time makes room for a newer one. */
-void account_grow_ring(struct thread_account *c);
-void account_forget(struct thread_account *c, struct completed_call *f);
-
-/* A divided call has the waits of its thread since the call before. There is a bound for those of the last calls: the oldest
- * calls go without theirs. */
-void account_keep_waits(struct thread_account *c, struct completed_call *f);
-
-/* Where the thread's next call is remembered; thread is filled in. */
-static inline struct completed_call *completed_call_next(struct thread_account *c)
-{
-	struct completed_call *f, *next;
-
-	if (unlikely(c->ring.n == c->ring.size) && c->ring.size < c->ring.most)
-		account_grow_ring(c);
-	f = completed_call_at(&c->ring, c->ring.n++);
-	if (unlikely(f->divided))
-		account_forget(c, f);
-	/* With many threads, the rings of all of them are more than the cache has room for. */
-	next = completed_call_at(&c->ring, c->ring.n);
-	__builtin_prefetch(next, 1);
-	__builtin_prefetch(&next->site, 1);
-	return f;
-}
-
-/* What is known of each call at once. */
-static inline void account_remember(struct completed_call *f, uint32_t fn,
-				    const struct record *record, uint64_t duration_ns,
-				    const struct thread *thread)
-{
-	f->fn = fn;
-	f->divided = f->awaits = false;
-	f->end_ns = record->ns;
-	f->begin_ns = record->ns - min_u64(duration_ns, record->ns);
-	f->return_address = record_return_address(record);
-	f->stream = record_stream(record);
-	f->stack = model_stack_of(thread, record);
-	f->site = NULL;
-}
-
-static inline void account_book(struct account *account, const struct completed_call *f)
-{
-	account->calls++;
-	account->total_ns += f->end_ns - f->begin_ns;
-	account->expected_ns = add_known_ns(account->expected_ns, f->expected_ns);
-	if (likely(!f->divided))
-		account->bucket_ns[BUCKET_OWN] += f->end_ns - f->begin_ns;
-}
-
-/* A record says which device was current. */
-static inline void account_set_device(struct accounting *a, struct thread_account *c,
-				      uint8_t device)
-{
-	if (likely(c->device == device))
-		return;
-	c->device = device;
-	if (device < 64)
-		a->gpus_used[c->thread->process->trace->index] |= 1ull << device;
 }
 
 #endif

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "blame.h"
-#include "account/account.h"
+#include "observer.h"
+#include "account/book.h"
 
 /* So many links a wait chain has at most: a longer one would be a circle. */
 #define LEVELS_MOST 16

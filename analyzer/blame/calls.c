@@ -3,8 +3,9 @@
  * for. Called by the main reading for each call.
  */
 #include "calls.h"
-#include "blame.h"
 #include "holders.h"
+#include "observer.h"
+#include "account/book.h"
 #include "account/divide.h"
 #include "account/kernel_module.h"
 #include "cudaspy/contract.h"

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include "blame.h"
-#include "account/account.h"
+#include "account/book.h"
 
 void unattributed_release(struct unattributed_waits *r)
 {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "calls.h"
 #include "holders.h"
+#include "account/book.h"
 
 #define WAITS_MOST 4096 /* of one call that are kept separate */
 

@@ -5,7 +5,7 @@
 #ifndef CUDASPY_OBSERVED_H
 #define CUDASPY_OBSERVED_H
 
-#include "account/account.h"
+#include "blame/observer.h"
 
 struct claim;
 

@@ -11,7 +11,7 @@
 #ifndef CUDASPY_FAST_PATH_H
 #define CUDASPY_FAST_PATH_H
 
-#include "account/account.h"
+#include "account/book.h"
 #include "ahead/ahead.h"
 #include "account/callstats.h"
 #include "account/streams.h"
