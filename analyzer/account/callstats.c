@@ -201,12 +201,12 @@ static void add_slot(struct callstats *s, struct model *model, const struct proc
 	}
 }
 
-uint64_t callstats_callers(const struct callstats *s, size_t n_threads)
+uint64_t callstats_callers(const struct callstats *s)
 {
 	uint64_t callers = 0;
 	size_t i;
 
-	for (i = 0; i < n_threads; i++)
+	for (i = 0; i < s->model->n_threads; i++)
 		callers += s->threads[i].count > 0;
 	return callers;
 }

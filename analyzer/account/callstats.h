@@ -199,7 +199,7 @@ static inline void callstats_see_nested(struct callstats *s, uint32_t fn, bool f
 void calls_add(struct calls *sum, const struct calls *more);
 
 /* How many threads made calls that were recorded. */
-uint64_t callstats_callers(const struct callstats *s, size_t n_threads);
+uint64_t callstats_callers(const struct callstats *s);
 
 /* As run_ns, of one process, and how many threads that is. */
 uint64_t callstats_process_ns(const struct callstats *s, const struct process *process,

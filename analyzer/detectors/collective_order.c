@@ -47,11 +47,9 @@ static struct finding *begin_order(const struct ranks *ranks, const struct rank_
 	struct finding *finding = detector_add(&detector_collective_order, found);
 
 	finding->origin.process = op->process ?: ranks->all[op->rank]->process;
-	finding->origin.processes = 1;
 	finding->remarks.wrong = finding->remarks.shown = true;
 	finding->place.function = text_function(ranks->idle->accounts->model->set, op->part.fn);
 	finding_look_up(finding, found->texts, &op->part);
-	finding->fix = detector_collective_order.fix;
 	return finding;
 }
 

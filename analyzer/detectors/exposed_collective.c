@@ -35,8 +35,7 @@ static void conclude(const struct ranks *ranks, struct found *found)
 	finding->origin.process = most->process;
 	finding->origin.processes = (uint32_t)ranks->n;
 	finding->count = most->timed;
-	finding->cost.own_ns = finding->cost.gain_high_ns = exposed_ns(most);
-	finding->cost.gain_known = true;
+	finding_set_cost(finding, exposed_ns(most));
 	finding->cost.idle_gpu_known = true;
 	finding->cost.idle_gpu_ns = sum_ns;
 	finding->what = arena_printf(
@@ -49,7 +48,6 @@ static void conclude(const struct ranks *ranks, struct found *found)
 		text_time(texts, rank_job_ns(most)), text_rank_name(texts, most),
 		text_percent(texts, (double)(most->collective_ns - most->exposed_ns),
 			     (double)most->collective_ns));
-	finding->fix = detector_exposed_collective.fix;
 }
 
 const struct detector detector_exposed_collective = {

@@ -182,10 +182,8 @@ static void tell(const struct idle *idle, const struct in_line *l, struct found 
 		      !(wait->stack && wait->stack->n_python);
 
 	finding->origin.process = l->worst->process;
-	finding->origin.processes = 1;
 	finding->count = l->waits;
-	finding->cost.own_ns = finding->cost.gain_high_ns = l->ns;
-	finding->cost.gain_known = true;
+	finding_set_cost(finding, l->ns);
 	finding->cost.threads = l->costs;
 	finding->place.function = text_function(model->set, held->fn);
 	finding_look_up(finding, found->texts, held);

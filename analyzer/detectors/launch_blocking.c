@@ -66,8 +66,7 @@ static void conclude(const struct accounting *a, struct found *found)
 	finding->origin.processes = (uint32_t)sum.processes;
 	finding->place.function = text_function(a->model->set, sum.fn);
 	finding->count = sum.launches;
-	finding->cost.own_ns = finding->cost.gain_high_ns = sum.ns;
-	finding->cost.gain_known = true;
+	finding_set_cost(finding, sum.ns);
 	finding->remarks.shown = true;
 	finding->remarks.maybe_harmless =
 		true; /* a wait for the GPU might come later in any case */

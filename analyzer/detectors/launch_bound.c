@@ -136,13 +136,10 @@ static void tell_inferred(const struct accounting *a, const struct bound *b, str
 	struct finding *finding = detector_add(&detector_launch_bound, found);
 
 	finding->origin.process = b->thread->process;
-	finding->origin.processes = 1;
 	finding->count = b->submits;
-	finding->cost.own_ns = finding->cost.gain_high_ns = b->submit_ns;
-	finding->cost.gain_known = true;
+	finding_set_cost(finding, b->submit_ns);
 	finding->cost.threads = b->costs;
 	finding->what = inferred_text(a, found->texts, b);
-	finding->fix = detector_launch_bound.fix;
 }
 
 static void infer(const struct idle *idle, struct found *found)
@@ -222,7 +219,6 @@ static void tell_exact(const struct idle *idle, size_t gpu, uint64_t ns,
 	struct finding *finding = detector_add(&detector_launch_bound, found);
 
 	finding->origin.process = most->process;
-	finding->origin.processes = 1;
 	finding->variant = (uint32_t)gpu + 1;
 	finding->count = g->exact.operations;
 	finding->cost.own_ns = finding->cost.gain_high_ns = finding->cost.idle_gpu_ns = ns;
@@ -238,7 +234,6 @@ static void tell_exact(const struct idle *idle, size_t gpu, uint64_t ns,
 				     g->device, text_time(texts, ns),
 				     text_percent(texts, (double)ns, (double)idle_known_ns(g)),
 				     text_time(texts, g->exact.busy_ns / g->exact.operations));
-	finding->fix = detector_launch_bound.fix;
 }
 
 static void look_at_gpu(const struct idle *idle, size_t gpu, struct launched *launched,

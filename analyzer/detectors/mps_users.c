@@ -41,8 +41,7 @@ static void conclude(const struct accounting *a, struct found *found)
 	finding->origin.process = longest;
 	finding->origin.processes = waiters;
 	finding->count = waiters;
-	finding->cost.own_ns = finding->cost.gain_high_ns = ns;
-	finding->cost.gain_known = true;
+	finding_set_cost(finding, ns);
 	finding->place.function = "cuInit";
 	finding->what =
 		arena_printf(found->texts,

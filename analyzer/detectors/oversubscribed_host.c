@@ -166,8 +166,7 @@ static void tell(const struct accounting *a, const struct lack *lack, struct fou
 	finding->origin.processes = (uint32_t)lack->processes;
 	finding->count = lack->lacking;
 	finding->variant = cause;
-	finding->cost.own_ns = finding->cost.gain_high_ns = lack->lacked_ns;
-	finding->cost.gain_known = true;
+	finding_set_cost(finding, lack->lacked_ns);
 	finding->cost.threads = lack->costs;
 	finding->remarks.not_ours = cause == OTHER_PROGRAMS;
 	finding->what = what(found->texts, a, lack, cause);

@@ -257,8 +257,7 @@ static void add_costs(const struct idle *idle, const struct turns *t, struct fin
 		sum->priced_ns = sum->ns;
 	}
 	finding->cost.idle_gpu_known = true;
-	finding->cost.own_ns = finding->cost.gain_high_ns = cost_ns;
-	finding->cost.gain_known = true;
+	finding_set_cost(finding, cost_ns);
 }
 
 static const char *gpus_text(const struct idle *idle, struct arena *texts, const struct turns *t)

@@ -101,11 +101,9 @@ static void tell(const struct trace_set *set, struct arena *texts, const struct 
 	const struct stream_sharer *worst = sum->worst;
 
 	finding->origin.process = process;
-	finding->origin.processes = 1;
 	finding->variant = device + 1;
 	finding->count = sum->waits;
-	finding->cost.own_ns = finding->cost.gain_high_ns = sum->others_ns;
-	finding->cost.gain_known = true;
+	finding_set_cost(finding, sum->others_ns);
 	finding->cost.threads = sum->costs;
 	finding->place.function = text_function(set, worst->fn);
 	finding_look_up(finding, texts,

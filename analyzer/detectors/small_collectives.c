@@ -37,15 +37,13 @@ static void conclude(const struct ranks *ranks, struct found *found)
 	finding->origin.processes = (uint32_t)ranks->n;
 	finding->count = most->in_a_row;
 	finding->bytes = most->bytes * most->in_a_row;
-	finding->cost.own_ns = finding->cost.gain_high_ns = most_ns;
-	finding->cost.gain_known = true;
+	finding_set_cost(finding, most_ns);
 	finding->what = arena_printf(texts,
 				     "%s %s of %llu bytes follow one of the same kind, with no "
 				     "other work between: each takes %s, mostly to begin and end",
 				     text_count(texts, most->in_a_row, "operation"),
 				     name_nccl_func(most->func), (unsigned long long)most->bytes,
 				     text_time(texts, each_ns));
-	finding->fix = detector_small_collectives.fix;
 }
 
 const struct detector detector_small_collectives = {

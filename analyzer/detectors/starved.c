@@ -98,10 +98,8 @@ static void tell(const struct detector *detector, enum idle_cause cause, const c
 	struct finding *finding = detector_add(detector, found);
 
 	finding->origin.process = s->worst->process;
-	finding->origin.processes = 1;
 	finding->count = s->waits;
-	finding->cost.own_ns = finding->cost.gain_high_ns = s->ns;
-	finding->cost.gain_known = true;
+	finding_set_cost(finding, s->ns);
 	finding->cost.threads = s->costs;
 	finding->what = what(idle->accounts, found->texts, s, waited);
 	idle_price_take(idle, finding, s->worst->process, 1ull << cause);

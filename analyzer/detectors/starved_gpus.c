@@ -265,7 +265,6 @@ static void tell(const struct starved_gpus_kind *kind, const struct idle *idle,
 	const struct idle_part *part = &h->most->longest;
 
 	finding->origin.process = h->most->process;
-	finding->origin.processes = 1;
 	finding->count = h->gaps;
 	finding->cost.own_ns = h->ns;
 	finding->cost.gain_high_ns = kind->gain_ns(h);

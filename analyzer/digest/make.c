@@ -128,7 +128,7 @@ static void make_rank(struct digest_builder *m)
 	row[D_RANK_ended] = 1;
 	for (i = 0; i < m->a->model.n_processes; i++)
 		add_process(m, &m->a->model.processes[i], row);
-	row[D_RANK_threads] = callstats_callers(&m->a->stats, m->a->model.n_threads);
+	row[D_RANK_threads] = callstats_callers(&m->a->stats);
 	row[D_RANK_begin_ns] = m->begin_ns;
 	if (m->a->model.last_ns > m->a->model.first_ns)
 		row[D_RANK_span_ns] = m->a->model.last_ns - m->a->model.first_ns;

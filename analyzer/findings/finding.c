@@ -568,6 +568,15 @@ static bool is_small_case(const struct finding *f)
 	return f->site && cost_ns(&f->cost) && !f->remarks.maybe_harmless && finding_minor(f);
 }
 
+/* A detector may count less of a site's costs, or more, than its verdicts did. */
+static void add_part(struct thread_costs *sum, const struct finding *f, uint64_t ns)
+{
+	const struct thread_costs *costs = f->site ? &f->site->cost.threads : &f->cost.threads;
+
+	if (cost_ns(&f->cost))
+		thread_costs_join(sum, costs, (double)ns / (double)cost_ns(&f->cost));
+}
+
 /* The small cases of a detector. */
 struct small_cases {
 	struct finding *first; /* the costliest */
@@ -581,7 +590,7 @@ static void add_case(struct small_cases *small, struct finding *f)
 		small->first = f;
 	small->cases++;
 	small->ns += cost_ns(&f->cost);
-	finding_add_costs(&small->costs, f);
+	add_part(&small->costs, f, cost_ns(&f->cost));
 }
 
 static void show_sum(const struct accounting *a, struct small_cases *small)
@@ -711,20 +720,6 @@ struct cost_share finding_cost_share(const struct accounting *a, const struct fi
 {
 	return cost_share_of(a, f->site ? &f->site->cost.threads : &f->cost.threads,
 			     cost_ns(&f->cost));
-}
-
-/* A detector may count less of a site's costs, or more, than its verdicts did. */
-static void add_part(struct thread_costs *sum, const struct finding *f, uint64_t ns)
-{
-	const struct thread_costs *costs = f->site ? &f->site->cost.threads : &f->cost.threads;
-
-	if (cost_ns(&f->cost))
-		thread_costs_join(sum, costs, (double)ns / (double)cost_ns(&f->cost));
-}
-
-void finding_add_costs(struct thread_costs *sum, const struct finding *f)
-{
-	add_part(sum, f, cost_ns(&f->cost));
 }
 
 void finding_add_gains(struct thread_costs *sum, const struct finding *f)

@@ -180,9 +180,14 @@ enum severity finding_severity(const struct finding *f);
 /* What is at cost_share in it. */
 struct cost_share finding_cost_share(const struct accounting *a, const struct finding *f);
 
-/* Of findings whose costs are added up: the costs of each, or what its cure would give back of
- * them. */
-void finding_add_costs(struct thread_costs *sum, const struct finding *f);
+/* It costs so much, all of which its cure gives back at most. */
+static inline void finding_set_cost(struct finding *f, uint64_t ns)
+{
+	f->cost.own_ns = f->cost.gain_high_ns = ns;
+	f->cost.gain_known = true;
+}
+
+/* Of findings whose costs are added up: what the cure of each would give back of them. */
 void finding_add_gains(struct thread_costs *sum, const struct finding *f);
 
 /* Is a time too little to speak of, if it is that share of a thread's time? */

@@ -570,7 +570,7 @@ void report_subject(struct report *report, const struct accounting *a)
 	}
 	row->waited_ns = (uint64_t)sum_end(&report->arena, a, false, &row->waited_mostly);
 	row->held_up_ns = (uint64_t)sum_end(&report->arena, a, true, &row->held_up_mostly);
-	callers = callstats_callers(a->stats, a->model->n_threads);
+	callers = callstats_callers(a->stats);
 	threads = kind == SUBJECT_THREAD ? asked : callers;
 	row->waited =
 		row->waited_ns

@@ -433,7 +433,7 @@ static const char *more_text(struct report *report, const struct gate *gate,
 
 static const char *costs_summed(const struct callstats *stats)
 {
-	if (callstats_callers(stats, stats->model->n_threads) < 2)
+	if (callstats_callers(stats) < 2)
 		return NULL;
 	return "Cost and gain are thread-seconds: the time of all threads, added up.";
 }

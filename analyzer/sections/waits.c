@@ -231,7 +231,7 @@ static void add_headline(struct report *report, const struct accounting *a, stru
 			 size_t n_locks)
 {
 	struct headline_row *row = xcalloc(1, sizeof(*row));
-	uint64_t threads = callstats_callers(a->stats, a->model->n_threads);
+	uint64_t threads = callstats_callers(a->stats);
 
 	row->total_ns = sum.total_ns;
 	row->lost_ns = account_lost(&sum);
