@@ -374,7 +374,7 @@ static void add_memory(struct report *report, const struct model *model)
 			.slots = board->head.slots ? board->head.slots - 1 : 0,
 			.heap_bytes = board->head.heap,
 			.left_out = (uint64_t)board->head.kernels_unnamed +
-				    board->head.notes_untold + board->head.ranges_unnamed,
+				    board->head.notes_dropped + board->head.ranges_unnamed,
 			.functions_unwatched = board->head.functions_unwatched,
 		};
 	}

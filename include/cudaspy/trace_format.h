@@ -976,7 +976,7 @@ struct spy_board {
 	/* Kernels that have one together, for there were as many as there may be. */
 	uint32_t kernels_unnamed;
 	uint32_t notes; /* texts */
-	uint32_t notes_untold; /* times one was left out */
+	uint32_t notes_dropped; /* times one was left out */
 	uint32_t spare_stubs; /* that were needed at one time, for second copies of functions */
 	uint32_t reserved;
 	uint64_t heap; /* bytes taken of the recorder's own memory (shim/process/heap.h) */

@@ -89,11 +89,11 @@ const struct spy_subsystem spy_all_subsystems[] = {
 	/* Behind window and cost: they end what belongs to the part before. */
 	{.name = "parts",
 	 .begin = spy_parts_begin,
-	 .part_begins = spy_parts_tell_begin,
+	 .part_begins = spy_parts_record_begin,
 	 .look = spy_parts_look,
 	 .has_time = spy_parts_have_time,
 	 .stop = spy_parts_end,
-	 .end = spy_parts_tell_removed,
+	 .end = spy_parts_record_removed,
 	 .final = spy_parts_count_in_deleted},
 	{.name = "ranges",
 	 .forked = spy_ranges_forked,

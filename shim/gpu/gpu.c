@@ -80,17 +80,17 @@ static void put(const void *record, size_t bytes)
  * them; and so does a part of the recording. */
 static struct spy_rec_gpu_state last_state;
 static struct spy_rec_gpu_clock last_clock;
-static uint64_t told_in; /* the packet's number + 1 */
-static uint32_t told_part = 1;
+static uint64_t recorded_in; /* the packet's number + 1 */
+static uint32_t recorded_part = 1;
 
 static void begin_packet(void)
 {
-	if (!stream->packet || told_in == stream->packet->seq + 1)
+	if (!stream->packet || recorded_in == stream->packet->seq + 1)
 		return;
-	told_in = stream->packet->seq + 1;
-	if (!spy_options_keeps_packets() && told_part == stream->file.part)
+	recorded_in = stream->packet->seq + 1;
+	if (!spy_options_keeps_packets() && recorded_part == stream->file.part)
 		return;
-	told_part = stream->file.part;
+	recorded_part = stream->file.part;
 	if (last_clock.event)
 		put(&last_clock, sizeof(last_clock));
 	if (last_state.head.event)

@@ -184,7 +184,7 @@ static void forget_primary(uint8_t device)
 	spy_memory_remove_context(device, number_of(known));
 }
 
-static void tell_device(struct spy_frame *frame, uint64_t device)
+static void describe_device(struct spy_frame *frame, uint64_t device)
 {
 	set_event(frame, SPY_EV_OP);
 	frame->details.stream = 0;
@@ -195,7 +195,7 @@ void inspect_primary_release(struct spy_frame *frame, const struct spy_inspector
 {
 	uint8_t device = device_arg(arg(frame, self, SET_DEVICE));
 
-	tell_device(frame, device);
+	describe_device(frame, device);
 	if (device != SPY_DEVICE_NONE && retained[device] &&
 	    !__atomic_sub_fetch(&retained[device], 1, __ATOMIC_RELAXED))
 		forget_primary(device);
@@ -207,7 +207,7 @@ void inspect_device_reset(struct spy_frame *frame, const struct spy_inspector *s
 
 	if (self->a)
 		device = device_arg(arg(frame, self, SET_DEVICE));
-	tell_device(frame, device);
+	describe_device(frame, device);
 	if (device != SPY_DEVICE_NONE)
 		forget_primary(device);
 }
@@ -219,11 +219,11 @@ void inspect_peer_access(struct spy_frame *frame, const struct spy_inspector *se
 	uint64_t peer = arg(frame, self, SET_DEVICE), known;
 
 	if (!self->a) {
-		tell_device(frame, device_arg(peer));
+		describe_device(frame, device_arg(peer));
 		return;
 	}
 	known = spy_handle_get(&contexts, peer);
-	tell_device(frame, device_of(known));
+	describe_device(frame, device_of(known));
 	frame->details.flags = number_of(known);
 }
 

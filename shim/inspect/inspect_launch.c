@@ -286,7 +286,7 @@ static inline bool look_up(struct spy_frame *frame, uint64_t handle, uint32_t *n
 
 /* ---- launches ------------------------------------------------------------------------------- */
 
-static void tell_launch(struct spy_frame *frame, uint64_t function, uint64_t stream)
+static void describe_launch(struct spy_frame *frame, uint64_t function, uint64_t stream)
 {
 	struct spy_details *details = &frame->details;
 
@@ -298,14 +298,14 @@ static void tell_launch(struct spy_frame *frame, uint64_t function, uint64_t str
 
 void inspect_launch(struct spy_frame *frame, const struct spy_inspector *self)
 {
-	tell_launch(frame, arg(frame, self, FUNCTION), arg(frame, self, STREAM));
+	describe_launch(frame, arg(frame, self, FUNCTION), arg(frame, self, STREAM));
 }
 
 void inspect_launch_ex(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	const struct layout_launch_config *config = (const void *)arg(frame, self, CONFIG);
 
-	tell_launch(frame, arg(frame, self, FUNCTION), config ? config->stream : 0);
+	describe_launch(frame, arg(frame, self, FUNCTION), config ? config->stream : 0);
 }
 
 void inspect_launch_done(struct spy_frame *frame, const struct spy_inspector *self)
@@ -324,7 +324,7 @@ void inspect_launch_rt_multi(struct spy_frame *frame, const struct spy_inspector
 	const struct layout_rt_launch_params *first = (const void *)arg(frame, self, PARAMS);
 
 	if (first)
-		tell_launch(frame, first->function, first->stream);
+		describe_launch(frame, first->function, first->stream);
 }
 
 void inspect_launch_cu_multi(struct spy_frame *frame, const struct spy_inspector *self)
@@ -332,7 +332,7 @@ void inspect_launch_cu_multi(struct spy_frame *frame, const struct spy_inspector
 	const struct layout_cu_launch_params *first = (const void *)arg(frame, self, PARAMS);
 
 	if (first)
-		tell_launch(frame, first->function, first->stream);
+		describe_launch(frame, first->function, first->stream);
 }
 
 /* ---- handles made --------------------------------------------------------------------------- */

@@ -24,7 +24,7 @@ enum { PROPERTIES = 2, HANDLE = 2 };
 enum { OPENED_BYTES = 3, TO_WHOM = 4, HOW_MANY = 5 };
 enum { MADE = 3, POOL_WHERE = 4 };
 
-static void tell_memory(struct spy_frame *frame, enum spy_memory_op op, uint8_t kind)
+static void describe_memory(struct spy_frame *frame, enum spy_memory_op op, uint8_t kind)
 {
 	struct spy_details *details = &frame->details;
 
@@ -63,7 +63,7 @@ void inspect_alloc(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	struct spy_details *details = &frame->details;
 
-	tell_memory(frame, SPY_MEMOP_ALLOC, self->a);
+	describe_memory(frame, SPY_MEMOP_ALLOC, self->a);
 	details->bytes = size_arg(frame, self, BYTES);
 	if (self->b & SPY_POOL) {
 		details->pool = true;
@@ -94,7 +94,7 @@ void inspect_alloc_3d(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	const struct layout_extent *extent = (const void *)&frame->stack[self->at[BYTES] - 6];
 
-	tell_memory(frame, SPY_MEMOP_ALLOC, self->a);
+	describe_memory(frame, SPY_MEMOP_ALLOC, self->a);
 	frame->details.bytes = extent->width * extent->height * extent->depth;
 }
 
@@ -181,7 +181,7 @@ uint32_t spy_array_element(struct spy_frame *frame, uint64_t array, bool ask)
 void inspect_array(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	(void)self;
-	tell_memory(frame, SPY_MEMOP_ALLOC, SPY_MEM_ARRAY);
+	describe_memory(frame, SPY_MEMOP_ALLOC, SPY_MEM_ARRAY);
 }
 
 /* Extents of 0 stand for dimensions that the array does not have. */
@@ -281,7 +281,7 @@ void inspect_array_free(struct spy_frame *frame, const struct spy_inspector *sel
 {
 	uint64_t array = arg(frame, self, ADDRESS);
 
-	tell_memory(frame, SPY_MEMOP_FREE, SPY_MEM_ARRAY);
+	describe_memory(frame, SPY_MEMOP_FREE, SPY_MEM_ARRAY);
 	frame->details.address = array;
 	frame->details.object = spy_handle_get(&arrays, array); /* should the free fail */
 	spy_handle_set(&arrays, array, 0);
@@ -295,12 +295,12 @@ void inspect_array_free_done(struct spy_frame *frame, const struct spy_inspector
 
 /* ---- frees and registrations ---------------------------------------------------------------- */
 
-static void tell_unmade(struct spy_frame *frame, const struct spy_inspector *self, uint64_t address,
-			const struct spy_memory *was)
+static void describe_unmade(struct spy_frame *frame, const struct spy_inspector *self,
+			    uint64_t address, const struct spy_memory *was)
 {
 	struct spy_details *details = &frame->details;
 
-	tell_memory(frame, self->a, was->kind);
+	describe_memory(frame, self->a, was->kind);
 	details->address = address;
 	details->bytes = was->hi - was->lo;
 	details->src_device = was->device; /* should the call fail: unmake_done */
@@ -323,7 +323,7 @@ void inspect_unmake(struct spy_frame *frame, const struct spy_inspector *self)
 	if (address && !unmade_already(frame, address))
 		spy_memory_remove(address, &was);
 	frame->thread->inspect.unmaking = address;
-	tell_unmade(frame, self, address, &was);
+	describe_unmade(frame, self, address, &was);
 }
 
 /* cudaFreeAsync takes what cudaMalloc gave, too. Pool memory is not in the map, and stays out of
@@ -336,7 +336,7 @@ void inspect_unmake_async(struct spy_frame *frame, const struct spy_inspector *s
 
 	if (!known)
 		was = (struct spy_memory){.kind = SPY_MEM_DEVICE};
-	tell_unmade(frame, self, address, &was);
+	describe_unmade(frame, self, address, &was);
 	frame->details.pool = !known;
 	frame->details.stream = stream_arg(frame, self, STREAM);
 	frame->details.captured = capturing(frame, frame->details.stream);
@@ -362,7 +362,7 @@ void inspect_unmake_done(struct spy_frame *frame, const struct spy_inspector *se
 
 void inspect_host_register(struct spy_frame *frame, const struct spy_inspector *self)
 {
-	tell_memory(frame, SPY_MEMOP_REGISTER, SPY_MEM_PINNED);
+	describe_memory(frame, SPY_MEMOP_REGISTER, SPY_MEM_PINNED);
 	frame->details.address = arg(frame, self, ADDRESS);
 	frame->details.bytes = arg(frame, self, BYTES);
 	frame->details.flags = (uint16_t)arg(frame, self, FLAGS);
@@ -379,7 +379,7 @@ void inspect_host_register_done(struct spy_frame *frame, const struct spy_inspec
 
 void inspect_vmm_reserve(struct spy_frame *frame, const struct spy_inspector *self)
 {
-	tell_memory(frame, SPY_MEMOP_RESERVE, SPY_MEM_UNKNOWN);
+	describe_memory(frame, SPY_MEMOP_RESERVE, SPY_MEM_UNKNOWN);
 	frame->details.bytes = arg(frame, self, BYTES);
 }
 
@@ -390,16 +390,16 @@ void inspect_vmm_reserve_done(struct spy_frame *frame, const struct spy_inspecto
 
 void inspect_vmm_address_free(struct spy_frame *frame, const struct spy_inspector *self)
 {
-	tell_memory(frame, SPY_MEMOP_FREE, SPY_MEM_UNKNOWN);
+	describe_memory(frame, SPY_MEMOP_FREE, SPY_MEM_UNKNOWN);
 	frame->details.address = arg(frame, self, ADDRESS);
 	frame->details.bytes = arg(frame, self, BYTES);
 }
 
 /* What a handle stands for. Where the memory of one that was made unseen is (of another process,
  * of several GPUs) is unknown. */
-static void tell_allocation(struct spy_frame *frame, enum spy_memory_op op, uint64_t known)
+static void describe_allocation(struct spy_frame *frame, enum spy_memory_op op, uint64_t known)
 {
-	tell_memory(frame, op, known ? (uint8_t)known : SPY_MEM_DEVICE);
+	describe_memory(frame, op, known ? (uint8_t)known : SPY_MEM_DEVICE);
 	frame->details.src_device = known ? (uint8_t)(known >> 8) : SPY_DEVICE_NONE;
 }
 
@@ -413,7 +413,7 @@ void inspect_vmm_create(struct spy_frame *frame, const struct spy_inspector *sel
 		known = KNOWN | SPY_MEM_PINNED | SPY_DEVICE_NONE << 8;
 	else if (from && from->location_id < SPY_DEVICE_NONE)
 		known = KNOWN | SPY_MEM_DEVICE | from->location_id << 8;
-	tell_allocation(frame, SPY_MEMOP_ALLOC, known);
+	describe_allocation(frame, SPY_MEMOP_ALLOC, known);
 	frame->details.bytes = arg(frame, self, BYTES);
 }
 
@@ -444,14 +444,14 @@ void inspect_vmm_release(struct spy_frame *frame, const struct spy_inspector *se
 {
 	uint64_t handle = arg(frame, self, ADDRESS);
 
-	tell_allocation(frame, SPY_MEMOP_FREE, spy_handle_get(&allocations, handle));
+	describe_allocation(frame, SPY_MEMOP_FREE, spy_handle_get(&allocations, handle));
 	frame->details.address = handle;
 }
 
 void inspect_vmm_map(struct spy_frame *frame, const struct spy_inspector *self)
 {
-	tell_allocation(frame, SPY_MEMOP_MAP,
-			spy_handle_get(&allocations, arg(frame, self, HANDLE)));
+	describe_allocation(frame, SPY_MEMOP_MAP,
+			    spy_handle_get(&allocations, arg(frame, self, HANDLE)));
 	frame->details.address = arg(frame, self, ADDRESS);
 	frame->details.bytes = arg(frame, self, BYTES);
 	if (frame->details.access)
@@ -476,7 +476,7 @@ void inspect_vmm_unmap(struct spy_frame *frame, const struct spy_inspector *self
 	struct spy_memory was = {.kind = SPY_MEM_DEVICE};
 
 	spy_memory_find(address, &was);
-	tell_memory(frame, SPY_MEMOP_UNMAP, was.kind ? was.kind : SPY_MEM_DEVICE);
+	describe_memory(frame, SPY_MEMOP_UNMAP, was.kind ? was.kind : SPY_MEM_DEVICE);
 	frame->details.address = address;
 	frame->details.bytes = bytes;
 	spy_memory_remove_span(address, address + bytes);
@@ -572,7 +572,7 @@ void inspect_pool_access_given(struct spy_frame *frame, const struct spy_inspect
 
 void inspect_map_in(struct spy_frame *frame, const struct spy_inspector *self)
 {
-	tell_memory(frame, SPY_MEMOP_MAP, self->a);
+	describe_memory(frame, SPY_MEMOP_MAP, self->a);
 	frame->details.access = SPY_ACCESS_UNKNOWN;
 }
 
@@ -601,12 +601,12 @@ static uint8_t target_kind(struct spy_frame *frame, uint64_t address, uint64_t b
 	return (uint8_t)(kind == SPY_MEM_UNKNOWN ? otherwise : kind);
 }
 
-static void tell_memset(struct spy_frame *frame, const struct spy_inspector *self, uint64_t address,
-			uint64_t bytes)
+static void describe_memset(struct spy_frame *frame, const struct spy_inspector *self,
+			    uint64_t address, uint64_t bytes)
 {
 	struct spy_details *details = &frame->details;
 
-	tell_memory(frame, SPY_MEMOP_SET, target_kind(frame, address, bytes, SPY_MEM_DEVICE));
+	describe_memory(frame, SPY_MEMOP_SET, target_kind(frame, address, bytes, SPY_MEM_DEVICE));
 	details->address = address;
 	details->bytes = bytes;
 	details->stream = stream_arg(frame, self, SET_STREAM);
@@ -619,7 +619,7 @@ void inspect_memset(struct spy_frame *frame, const struct spy_inspector *self)
 
 	if (self->at[SET_HEIGHT] != SPY_NO_ARG)
 		bytes *= size_arg(frame, self, SET_HEIGHT);
-	tell_memset(frame, self, size_arg(frame, self, ADDRESS), bytes);
+	describe_memset(frame, self, size_arg(frame, self, ADDRESS), bytes);
 }
 
 void inspect_memset_3d(struct spy_frame *frame, const struct spy_inspector *self)
@@ -627,17 +627,17 @@ void inspect_memset_3d(struct spy_frame *frame, const struct spy_inspector *self
 	const struct layout_pitched *to = (const void *)&frame->stack[self->at[ADDRESS] - 6];
 	const struct layout_extent *extent = (const void *)&frame->stack[self->at[SET_COUNT] - 6];
 
-	tell_memset(frame, self, to->address, extent->width * extent->height * extent->depth);
+	describe_memset(frame, self, to->address, extent->width * extent->height * extent->depth);
 }
 
-static void tell_prefetch(struct spy_frame *frame, const struct spy_inspector *self,
-			  uint64_t address, uint64_t bytes)
+static void describe_prefetch(struct spy_frame *frame, const struct spy_inspector *self,
+			      uint64_t address, uint64_t bytes)
 {
 	struct spy_details *details = &frame->details;
 	bool old = self->at[FETCH_STREAM_12] != SPY_NO_ARG &&
 		   frame->slot->layer != SPY_LAYER_RT13; /* no flags before the stream */
 
-	tell_memory(frame, SPY_MEMOP_PREFETCH, target_kind(frame, address, 1, SPY_MEM_MANAGED));
+	describe_memory(frame, SPY_MEMOP_PREFETCH, target_kind(frame, address, 1, SPY_MEM_MANAGED));
 	details->address = address;
 	details->bytes = bytes;
 	details->stream = stream_arg(frame, self, old ? FETCH_STREAM_12 : FETCH_STREAM);
@@ -646,7 +646,7 @@ static void tell_prefetch(struct spy_frame *frame, const struct spy_inspector *s
 
 void inspect_prefetch(struct spy_frame *frame, const struct spy_inspector *self)
 {
-	tell_prefetch(frame, self, arg(frame, self, ADDRESS), arg(frame, self, BYTES));
+	describe_prefetch(frame, self, arg(frame, self, ADDRESS), arg(frame, self, BYTES));
 }
 
 void inspect_prefetch_batch(struct spy_frame *frame, const struct spy_inspector *self)
@@ -657,5 +657,5 @@ void inspect_prefetch_batch(struct spy_frame *frame, const struct spy_inspector 
 
 	for (uint64_t i = 0; sizes && i < count; i++)
 		bytes += sizes[i];
-	tell_prefetch(frame, self, addresses && count ? addresses[0] : 0, bytes);
+	describe_prefetch(frame, self, addresses && count ? addresses[0] : 0, bytes);
 }

@@ -177,7 +177,7 @@ static void write_comm(const struct comm *comm)
 }
 
 /* Once in each session; of interfaces that say it late, when they have. */
-static void tell_comm(struct comm *comm)
+static void record_comm(struct comm *comm)
 {
 	int pid = spy_session->pid;
 	char text[] = "interface 0";
@@ -210,7 +210,7 @@ spy_nccl_handle spy_nccl_comm_begin(const struct spy_nccl_comm *is)
 	if (!comm)
 		return spy_nccl_mark(false);
 	if (is->ranks)
-		tell_comm(comm);
+		record_comm(comm);
 	return make_handle(number, (uint32_t)(comm - comms), KIND_COMM);
 }
 
@@ -237,7 +237,7 @@ static void learn_comm(struct comm *comm, const struct spy_nccl_said *said)
 			memcpy(comm->is.name, said->name,
 			       strnlen(said->name, sizeof(comm->is.name) - 1));
 	}
-	tell_comm(comm);
+	record_comm(comm);
 }
 
 /* ---- which operations are followed ------------------------------------------------------------- */

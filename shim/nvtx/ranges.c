@@ -64,7 +64,7 @@ static void count_lost(void)
 #define NAME_ROOM (sizeof(struct spy_rec_range_name) + SPY_RANGE_TEXT + SPY_DOMAIN_TEXT + 8)
 
 /* Has the trace, as far as it will be kept, that name? Two threads at once may both say no. */
-static bool is_told(const struct spy_thread *thread, uint32_t name)
+static bool is_recorded(const struct spy_thread *thread, uint32_t name)
 {
 	uint64_t here = spy_session->range_bounded
 				? (uint64_t)thread->slot << 48 | (thread->packet->seq + 1)
@@ -133,7 +133,7 @@ static inline bool write_record(struct spy_thread *thread, enum spy_range_what w
 
 	if (!make_room(thread))
 		return false;
-	if (said->name && !is_told(thread, said->name))
+	if (said->name && !is_recorded(thread, said->name))
 		write_name(thread, said->name);
 	now = spy_clock();
 	if (!long_form) {
@@ -263,7 +263,7 @@ int spy_range_pop(uint16_t domain)
 }
 
 /* Called by the slot's owner, which is at work already. */
-static void tell_open(struct spy_thread *thread)
+static void write_open(struct spy_thread *thread)
 {
 	for (uint32_t i = 0; i < mine.n; i++) {
 		struct open_range *range = &mine.open[i];
@@ -279,7 +279,7 @@ static void tell_open(struct spy_thread *thread)
 void spy_ranges_write_open(struct spy_thread *thread)
 {
 	if (thread == spy_self && thread->packet && mine.n)
-		tell_open(thread);
+		write_open(thread);
 }
 
 /* ---- ranges of the process, marks ------------------------------------------------------------ */

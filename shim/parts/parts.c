@@ -71,7 +71,7 @@ static struct spy_rec_part describe(enum spy_part_state state, uint32_t number)
 				     .recording_began = spy_session->begun.clock};
 }
 
-void spy_parts_tell_begin(void)
+void spy_parts_record_begin(void)
 {
 	uint32_t number = atomic_load(&spy_session->part);
 	struct spy_rec_part record = describe(SPY_PART_BEGIN, number);
@@ -93,7 +93,7 @@ void spy_parts_tell_begin(void)
 	atomic_store(&parts()->removed_recorded, record.removed);
 }
 
-void spy_parts_tell_removed(void)
+void spy_parts_record_removed(void)
 {
 	struct spy_rec_part record, *place;
 
@@ -323,7 +323,7 @@ static void look_on_own_stack(void *data)
 			spy_warn_not_stored(error);
 	}
 	spy_parts_expire(now);
-	spy_parts_tell_removed();
+	spy_parts_record_removed();
 	now = spy_clock() - now; /* so long it took */
 	atomic_store(&paused_until, spy_clock() + REST * now);
 }

@@ -35,9 +35,9 @@ bool spy_parts_have_time(void);
 int spy_parts_rotate(void);
 
 /* The trace says how many there are no more. Session lock not held. */
-void spy_parts_tell_removed(void);
+void spy_parts_record_removed(void);
 
 /* The session's stream has moved on to another part's folder. Session lock held. */
-void spy_parts_tell_begin(void);
+void spy_parts_record_begin(void);
 
 #endif

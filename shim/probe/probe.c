@@ -290,7 +290,7 @@ PROBE(int, pthread_mutex_trylock, (pthread_mutex_t * lock), (lock))
 
 /* Of robust mutexes and those with inheritance the word is the owner's id, of those that protect
  * priorities it has the ceiling in it. */
-static inline bool tells_of_sleepers(const pthread_mutex_t *lock)
+static inline bool shows_sleepers(const pthread_mutex_t *lock)
 {
 	return !(lock->__data.__kind & (MUTEX_ROBUST | MUTEX_INHERITS | MUTEX_PROTECTS));
 }
@@ -305,7 +305,7 @@ static inline bool is_slept_for(const pthread_mutex_t *lock)
  * look at the clock. */
 static __attribute__((noinline)) int wake_others(pthread_mutex_t *lock)
 {
-	bool sure = tells_of_sleepers(lock);
+	bool sure = shows_sleepers(lock);
 	uint64_t time = spy_clock();
 	int result = real.pthread_mutex_unlock(lock);
 
@@ -319,7 +319,7 @@ PROBE(int, pthread_mutex_unlock, (pthread_mutex_t * lock), (lock))
 
 	if (likely(!spy_waiters_likely(lock)) || recursed(lock))
 		return real.pthread_mutex_unlock(lock);
-	if (is_slept_for(lock) || !tells_of_sleepers(lock))
+	if (is_slept_for(lock) || !shows_sleepers(lock))
 		return wake_others(lock);
 	result = real.pthread_mutex_unlock(lock);
 	spy_handoff_unlocked(lock);

@@ -56,8 +56,8 @@ static bool is_news(enum spy_note note, const char *text, size_t length)
 		spy_session->n_notes++;
 		spy_board_show(spy_session->board->notes, spy_session->n_notes);
 	} else if (!said) {
-		spy_board_show(spy_session->board->notes_untold,
-			       spy_session->board->notes_untold + 1);
+		spy_board_show(spy_session->board->notes_dropped,
+			       spy_session->board->notes_dropped + 1);
 	}
 	spy_unlock(&spy_session->lock);
 	return fresh;

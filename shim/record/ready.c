@@ -25,7 +25,7 @@ static struct spy_thread *first_call(bool *again)
 	return state == SPY_SESSION_ACTIVE ? spy_thread_begin() : NULL;
 }
 
-static void tell_whose(struct spy_thread *thread)
+static void record_owner(struct spy_thread *thread)
 {
 	spy_thread_write_name(thread);
 	SPY_EACH(tell, thread);
@@ -42,7 +42,7 @@ static bool find_room(struct spy_thread *thread)
 		return false;
 	/* With a bound the packet that said whose the slot is may be deleted. */
 	if (first || (spy_options_keeps_packets() && thread->file.seq != before))
-		tell_whose(thread);
+		record_owner(thread);
 	SPY_EACH(packet, thread);
 	SPY_EACH(look, thread, begun, !thread->depth);
 	spy_truncation_watch();

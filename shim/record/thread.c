@@ -71,7 +71,7 @@ static bool make_do(struct spy_thread *thread)
 	return thread->head < thread->full_at;
 }
 
-static void tell_whose(struct spy_thread *thread)
+static void record_owner(struct spy_thread *thread)
 {
 	if (thread->file.kind != SPY_STREAM_CALLS)
 		return;
@@ -103,7 +103,7 @@ bool spy_thread_next_packet(struct spy_thread *thread)
 	thread->retry_at = 0;
 	set_room(thread);
 	if (behind)
-		tell_whose(thread);
+		record_owner(thread);
 	return true;
 }
 

@@ -321,8 +321,8 @@ static bool is_emitted(const struct spy_thread *thread, struct spy_python_code *
 
 #define CODE_BYTES (sizeof(struct spy_rec_python_code) + SPY_PYTHON_FILE + SPY_PYTHON_FUNCTION + 8)
 
-static void tell_code(struct spy_thread *thread, uint32_t number,
-		      const struct spy_python_place *place, uint64_t now)
+static void record_code(struct spy_thread *thread, uint32_t number,
+			const struct spy_python_place *place, uint64_t now)
 {
 	struct spy_rec_python_code *record = (struct spy_rec_python_code *)thread->head;
 	size_t file = strlen(place->file) + 1, function = strlen(place->function) + 1;
@@ -361,7 +361,7 @@ static uint32_t number_of(struct spy_thread *thread, const struct spy_python_pla
 		return 0;
 	number = (uint32_t)(code - spy_session->python_codes) + 1;
 	if (!is_emitted(thread, code))
-		tell_code(thread, number, place, now);
+		record_code(thread, number, place, now);
 	return number;
 }
 
@@ -390,7 +390,7 @@ static void write_python_stack(struct spy_thread *thread, const struct spy_pytho
 	spy_thread_publish(thread, now, sizeof(record));
 }
 
-static void tell_python(struct spy_thread *thread, uint16_t fn, uint64_t now)
+static void record_python(struct spy_thread *thread, uint16_t fn, uint64_t now)
 {
 	const struct spy_python *python;
 
@@ -424,7 +424,7 @@ static void look_on_own_stack(void *data)
 			      (uint64_t *)(thread->head + offsetof(struct spy_rec_stack, frames)));
 	use_share(thread, look->now);
 	spy_thread_publish(thread, look->now, sizeof(*record));
-	tell_python(thread, look->fn, look->now);
+	record_python(thread, look->fn, look->now);
 }
 
 static void record_stack(struct look *look)

@@ -360,7 +360,7 @@ static void fill(struct spy_rec_cost *record, const struct spy_thread *thread, u
 	memset(record->count, 0, sizeof(record->count));
 }
 
-static void tell_control(const struct spy_thread *thread, uint64_t calls, uint64_t end)
+static void record_control(const struct spy_thread *thread, uint64_t calls, uint64_t end)
 {
 	const struct spy_cost_thread *cost = &thread->cost;
 	uint64_t cycles = end - (cost->from < end ? cost->from : end);
@@ -378,7 +378,7 @@ void spy_cost_notice(struct spy_thread *thread, uint64_t now, bool between)
 		return;
 	if (is_worth_a_record(thread, now)) {
 		end_phase(thread);
-		tell_control(thread, thread->outer_calls - thread->cost.calls_at, now);
+		record_control(thread, thread->outer_calls - thread->cost.calls_at, now);
 		/* The call's own record comes behind it. */
 		if (spy_thread_has_room(thread, sizeof(*record) + SPY_RECORD_MAX)) {
 			/* Not `now` behind what a new packet begins with. */
@@ -406,7 +406,7 @@ static void write_down(struct spy_thread *thread, uint64_t end)
 
 	for (uint32_t i = 0; i < SPY_FN_COUNT && thread->counts_turn; i++)
 		counted += calls[i];
-	tell_control(thread, thread->outer_calls - thread->cost.calls_at + counted, end);
+	record_control(thread, thread->outer_calls - thread->cost.calls_at + counted, end);
 	do {
 		record = spy_thread_append(thread, SPY_EV_COST, sizeof(*record));
 		if (!record)
