@@ -656,14 +656,14 @@ static bool find_record(struct reader *r)
 }
 
 /* A part repeats what it has to know of those before it. True: they have been read. */
-static bool is_told_again(struct reader *r)
+static bool is_repeated(struct reader *r)
 {
 	const struct reader_file *file = &r->files[r->file];
 	const struct spy_rec_part *part = &r->record->part;
 
 	if (r->record->other.event != SPY_EV_PART)
-		return r->told_again;
-	r->told_again = part->state == SPY_PART_BEGIN && file->run < file->part;
+		return r->repeated;
+	r->repeated = part->state == SPY_PART_BEGIN && file->run < file->part;
 	return false;
 }
 
@@ -687,7 +687,7 @@ bool reader_next_slow(struct reader *r)
 		if (unlikely(r->record->other.time > r->time_most))
 			unreadable(r, offset(r), r->size,
 				   "a record is of a later time than its packet");
-		else if (likely(!is_told_again(r)))
+		else if (likely(!is_repeated(r)))
 			break;
 		r->at += r->size;
 	}

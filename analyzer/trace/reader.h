@@ -171,7 +171,7 @@ struct reader {
 	uint64_t time_end; /* cycles: what claims to be of that time or later is damaged */
 
 	bool started; /* reader_next was called */
-	bool told_again; /* what comes has been read in the part before */
+	bool repeated; /* what comes has been read in the part before */
 	uint32_t part; /* of the packet */
 	uint64_t discarded; /* of the part, by its packets so far */
 	bool any_packet;

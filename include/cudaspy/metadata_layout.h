@@ -262,7 +262,7 @@
 
 #define SPY_PART_NAMES(NAME) \
 	NAME(SPY_PART_BEGIN,   "begin") \
-	NAME(SPY_PART_TOLD,    "told") \
+	NAME(SPY_PART_REPEATED,    "repeated") \
 	NAME(SPY_PART_END,     "end") \
 	NAME(SPY_PART_REMOVED, "removed")
 

@@ -926,12 +926,12 @@ struct spy_rec_cost {
  * numbered through. The part that is being written has the recording's name, PROGRAM-PID.cudaspy, and a finished one
  * PROGRAM-PID.NNNN.cudaspy. Metadata has `part`, the number, from 1 on (no such key: 1). A record is in one part: the one
  * during which it was written. What a later part has to know of earlier ones is told again: in the session's stream between
- * SPY_PART_BEGIN and SPY_PART_TOLD, and by each thread when it begins its first packet in the part. A recording of one part
+ * SPY_PART_BEGIN and SPY_PART_REPEATED, and by each thread when it begins its first packet in the part. A recording of one part
  * has no such record.
  */
 enum spy_part_state {
 	SPY_PART_BEGIN, /* the first record of a part but for the first one */
-	SPY_PART_TOLD, /* what stands between them, earlier parts have had */
+	SPY_PART_REPEATED, /* what stands between them, earlier parts have had */
 	SPY_PART_END, /* the last record of the session in a finished part */
 	SPY_PART_REMOVED, /* the recorder has deleted parts: the counts have changed */
 };

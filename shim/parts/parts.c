@@ -84,7 +84,7 @@ void spy_parts_record_begin(void)
 	spy_repeated_each(spy_session_put);
 	for (int i = 0; i < n; i++)
 		spy_session_put(&windows[i], sizeof(windows[i]));
-	record.state = SPY_PART_TOLD;
+	record.state = SPY_PART_REPEATED;
 	spy_session_put(&record, sizeof(record));
 	spy_clock_read_pair(&now);
 	clock.monotonic_ns = now.monotonic_ns;

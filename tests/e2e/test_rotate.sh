@@ -91,7 +91,7 @@ if [ -e "$sim/libcudart.so.13" ]; then
 	expect "nothing is missing" "$(jq -c '[.losses[]?]' report.json)" '[]'
 	"$tool" dump "$out" >dump || fail "no dump"
 	expect "marks" "$(grep -c 'state=mark' dump)" 1
-	expect "parts of which each is told" "$(grep -c 'part state=begin' dump):$(grep -c 'part state=told' dump):$(grep -c 'part state=end' dump)" 5:5:5
+	expect "parts of which each repeats" "$(grep -c 'part state=begin' dump):$(grep -c 'part state=repeated' dump):$(grep -c 'part state=end' dump)" 5:5:5
 	expect "modules are told once, where all parts are read" "$(grep ' module ' dump | sed 's/.* module //' | sort | uniq -d | wc -l)" 0
 	"$tool" dump "${live%.cudaspy}.0003.cudaspy" >dump || fail "no dump of a part"
 	grep -q ' module .*windows' dump || fail "a part does not know the program"
