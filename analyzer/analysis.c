@@ -42,7 +42,7 @@ static int analysis_learn(struct analysis *a, const struct analysis_options *opt
 #define PROGRESS_RECORDS (1u << 22)
 #define PROGRESS_AFTER_NS 3000000000ull
 
-static void tell_progress(const struct analysis *a, uint64_t records, uint64_t begun_ns, bool end)
+static void print_progress(const struct analysis *a, uint64_t records, uint64_t begun_ns, bool end)
 {
 	static bool told;
 	uint64_t all = a->expect.records;
@@ -96,8 +96,8 @@ static void read_all(struct analysis *a)
 		warn_divert(keep_warning, &kept);
 	reading_begin(&r, a, jobs_now() - 1);
 	while (reading_go_on(&r, PROGRESS_RECORDS))
-		tell_progress(a, r.records, begun_ns, false);
-	tell_progress(a, r.records, begun_ns, true);
+		print_progress(a, r.records, begun_ns, false);
+	print_progress(a, r.records, begun_ns, true);
 	reading_end(&r);
 	warn_divert(NULL, NULL);
 	print_kept(&kept);
@@ -146,9 +146,9 @@ static void finish(struct analysis *a)
 
 static uint64_t parts_begun_ns; /* for what is told of the progress */
 
-static void tell_of_parts(const struct analysis *whole, uint64_t records)
+static void print_parts(const struct analysis *whole, uint64_t records)
 {
-	tell_progress(whole, records, parts_begun_ns, false);
+	print_progress(whole, records, parts_begun_ns, false);
 }
 
 /* Listeners are shown what happens in the order of time; places of the program are looked up in a table that is filled
@@ -182,16 +182,16 @@ static enum outcome read_parts(struct analysis *a, struct groups *groups)
 		outcome = OUTCOME_ONE;
 	} else {
 		jobs_phase("main reading");
-		parts_read(&parts, jobs_now(), tell_of_parts);
+		parts_read(&parts, jobs_now(), print_parts);
 		jobs_phase("joining");
-		tell_progress(a, 0, parts_begun_ns, true);
+		print_progress(a, 0, parts_begun_ns, true);
 		if (!parts_join(&parts))
 			outcome = parts.join.has_conflict ? OUTCOME_AGAIN : OUTCOME_GIVEN_UP;
 	}
 	if (outcome == OUTCOME_AGAIN)
 		groups_unite(groups, parts.join.conflict[0], parts.join.conflict[1]);
-	jobs_tell("%zu processes in %zu parts by %u threads%s%s", a->set->n_traces, parts.n,
-		  jobs_now(), parts.join.refused ? ", given up: " : "", parts.join.refused ?: "");
+	jobs_log("%zu processes in %zu parts by %u threads%s%s", a->set->n_traces, parts.n,
+		 jobs_now(), parts.join.refused ? ", given up: " : "", parts.join.refused ?: "");
 	a->blame.kernel_overlap.numbers = false;
 	jobs_phase("releasing");
 	parts_release(&parts);

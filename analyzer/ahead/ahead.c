@@ -200,11 +200,11 @@ void ahead_end(struct ahead *a)
 
 		pthread_join(t->thread, NULL);
 		if (jobs_logs_phases())
-			jobs_tell("reading ahead   CPU %8.3f s, waited %llu times of %llu; "
-				  "waited for %llu times",
-				  t->cpu_s, (unsigned long long)t->queue.writer_waited,
-				  (unsigned long long)t->queue.written,
-				  (unsigned long long)t->queue.reader_waited);
+			jobs_log("reading ahead   CPU %8.3f s, waited %llu times of %llu; "
+				 "waited for %llu times",
+				 t->cpu_s, (unsigned long long)t->queue.writer_waited,
+				 (unsigned long long)t->queue.written,
+				 (unsigned long long)t->queue.reader_waited);
 		drop_rest(t);
 	}
 	release(a);

@@ -56,7 +56,7 @@ unsigned int jobs_now(void)
 	return chosen;
 }
 
-void jobs_tell(const char *format, ...)
+void jobs_log(const char *format, ...)
 {
 	va_list ap;
 
@@ -110,10 +110,10 @@ void jobs_phase(const char *name)
 		return;
 	now = usage_now();
 	if (current)
-		jobs_tell("%-15s %8.3f s, CPU %8.3f s, %ld faults, %ld waits, %ld preempted",
-			  current, now.wall_s - begin.wall_s, now.cpu_s - begin.cpu_s,
-			  now.faults - begin.faults, now.waits - begin.waits,
-			  now.preempted - begin.preempted);
+		jobs_log("%-15s %8.3f s, CPU %8.3f s, %ld faults, %ld waits, %ld preempted",
+			 current, now.wall_s - begin.wall_s, now.cpu_s - begin.cpu_s,
+			 now.faults - begin.faults, now.waits - begin.waits,
+			 now.preempted - begin.preempted);
 	current = name;
 	begin = now;
 }

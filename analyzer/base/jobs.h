@@ -22,7 +22,7 @@ int jobs_choose(const char *option);
 unsigned int jobs_now(void);
 
 /* With CUDASPY_JOBS_TRACE in the environment: a line on stderr. For tests. */
-void jobs_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void jobs_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* With CUDASPY_JOBS_TRACE=phases: the phase before has ended, and the one of that name begins. A line says what the one
  * before took: time, CPU time of all threads, page faults, switches. NULL: none begins. By the main thread. */

@@ -64,7 +64,7 @@ void report_redact(struct report *report);
 const struct table *report_find(const struct report *report, const char *key);
 
 /* Is what others waited for a finding worth a word? From a hundredth of its cost on. */
-static inline bool report_tells_others(uint64_t others_ns, uint64_t cost_ns)
+static inline bool report_shows_others(uint64_t others_ns, uint64_t cost_ns)
 {
 	return others_ns && others_ns >= cost_ns / 100;
 }

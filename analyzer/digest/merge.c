@@ -285,7 +285,7 @@ static const char *why_different(struct arena *texts, const struct digest *diges
 	       "another profile";
 }
 
-static void tell_different(struct digest *digest, const struct digest_rank *rank,
+static void warn_different(struct digest *digest, const struct digest_rank *rank,
 			   const char *source)
 {
 	struct arena texts = {0};
@@ -340,7 +340,7 @@ static int add_work(struct digest *digest, const struct digest_hash *hash, const
 	overlap = rank ?: find_overlap(digest, first);
 	if (overlap) {
 		free(key);
-		tell_different(digest, overlap, source);
+		warn_different(digest, overlap, source);
 		return -EEXIST;
 	}
 	digest_raise(digest, digest_level(digest->n_ranks + 1));

@@ -321,7 +321,7 @@ static bool learn_all(struct expect *e, struct trace_set *set, unsigned int jobs
 
 	init(e, set);
 	make_runs(&lesson);
-	jobs_tell("first reading: %zu runs of streams by %u threads", lesson.n, jobs);
+	jobs_log("first reading: %zu runs of streams by %u threads", lesson.n, jobs);
 	pool_run(jobs, lesson.n_sessions, read_session, note_session, &lesson);
 	pool_run(jobs, lesson.n_others, read_other, join_read, &lesson);
 	for (i = 0; i < e->n_classes; i++)

@@ -402,7 +402,7 @@ static bool find_python(struct finding_stacks *found, const struct site_stack *s
 	size_t count = python_lines(stacks, n, lines);
 
 	found->python = lines;
-	found->n_python = python_lines_told(lines, count);
+	found->n_python = python_lines_shown(lines, count);
 	found->n_minor_python = count - found->n_python;
 	if (count)
 		found->shown = lines[0].costliest;

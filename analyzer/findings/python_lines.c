@@ -46,7 +46,7 @@ size_t python_lines(const struct site_stack *stacks, size_t n, struct costly_lin
 	return count;
 }
 
-size_t python_lines_told(const struct costly_line *lines, size_t n)
+size_t python_lines_shown(const struct costly_line *lines, size_t n)
 {
 	uint64_t sum = 0;
 	size_t i, told = 0;

@@ -19,6 +19,6 @@ struct costly_line {
 size_t python_lines(const struct site_stack *stacks, size_t n, struct costly_line *lines);
 
 /* How many of these make more than next to nothing of the cost: the first is one. */
-size_t python_lines_told(const struct costly_line *lines, size_t n);
+size_t python_lines_shown(const struct costly_line *lines, size_t n);
 
 #endif

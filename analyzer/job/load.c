@@ -541,7 +541,7 @@ static void load_rank(struct loading *l, bool is_first)
 #define BOOT_BYTES 8 /* of it, to tell hosts apart */
 
 /* Where several have one name, it says more. */
-static void tell_hosts_apart(struct job *job)
+static void distinguish_hosts(struct job *job)
 {
 	uint32_t *hosts = xcalloc(job->n_hosts + 1, sizeof(*hosts)); /* by the index of a name */
 	uint32_t *name = xcalloc(job->n_hosts + 1, sizeof(*name));
@@ -565,7 +565,7 @@ static void tell_hosts_apart(struct job *job)
 	free(name);
 }
 
-static void tell_jobs_apart(struct job *job)
+static void distinguish_jobs(struct job *job)
 {
 	size_t i;
 
@@ -623,8 +623,8 @@ void job_init(struct job *job, const struct digest *digest)
 	names_release(l.hosts);
 	names_release(l.gpus);
 	names_release(l.jobs);
-	tell_hosts_apart(job);
-	tell_jobs_apart(job);
+	distinguish_hosts(job);
+	distinguish_jobs(job);
 	find_missing(job);
 	job_share(job);
 	job_align_hosts(job);

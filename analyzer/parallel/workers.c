@@ -12,7 +12,7 @@
 #define REPLAY_FROM 16384 /* entries that are worth a replay … */
 #define AHEAD_MOST 1000000 /* … and so many wait for it: 70 MB */
 #define TURN_LEAST 2048 /* records */
-#define TELL_EVERY_NS 500000000
+#define LOG_EVERY_NS 500000000
 
 /* What a thread's time went into, in ns. */
 enum activity { READING, REPLAYING, WAITING_FOR_LOCK, WAITING_AHEAD, WAITING_FOR_PART, ACTIVITIES };
@@ -73,7 +73,7 @@ static void did(struct worker *worker, enum activity activity)
 	worker->cpu_since_ns = cpu_ns;
 }
 
-static void tell_activities(const struct workers *w, const struct worker *all, unsigned int n)
+static void log_activities(const struct workers *w, const struct worker *all, unsigned int n)
 {
 	unsigned int i, k;
 
@@ -85,13 +85,13 @@ static void tell_activities(const struct workers *w, const struct worker *all, u
 			cpu_ns += all[i].cpu_ns[k];
 			most_ns = max_u64(most_ns, all[i].ns[k]);
 		}
-		jobs_tell("  %-22s %8.3f s, CPU %8.3f s of %u threads, the most %.3f s",
-			  activity_names[k], (double)sum_ns / 1e9, (double)cpu_ns / 1e9, n,
-			  (double)most_ns / 1e9);
+		jobs_log("  %-22s %8.3f s, CPU %8.3f s of %u threads, the most %.3f s",
+			 activity_names[k], (double)sum_ns / 1e9, (double)cpu_ns / 1e9, n,
+			 (double)most_ns / 1e9);
 	}
 	if (w->logs)
-		jobs_tell("  %zu entries replayed, %zu at most waited for it", w->replayed,
-			  w->most_pending);
+		jobs_log("  %zu entries replayed, %zu at most waited for it", w->replayed,
+			 w->most_pending);
 }
 
 static bool is_over(const struct workers *w)
@@ -281,22 +281,22 @@ static void *work(void *data)
 	return NULL;
 }
 
-static void wait_and_tell(struct workers *w,
-			  void (*tell)(const struct analysis *whole, uint64_t records))
+static void wait_and_log(struct workers *w,
+			 void (*tell)(const struct analysis *whole, uint64_t records))
 {
-	uint64_t told_ns = now_ns();
+	uint64_t logged_ns = now_ns();
 	struct timespec until;
 
 	pthread_mutex_lock(&w->lock);
 	while (!is_over(w)) {
 		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += TELL_EVERY_NS;
+		until.tv_nsec += LOG_EVERY_NS;
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
 		pthread_cond_timedwait(&w->changed, &w->lock, &until);
-		if (now_ns() - told_ns < TELL_EVERY_NS)
+		if (now_ns() - logged_ns < LOG_EVERY_NS)
 			continue;
-		told_ns = now_ns();
+		logged_ns = now_ns();
 		tell(w->parts->whole, w->records);
 	}
 	pthread_mutex_unlock(&w->lock);
@@ -340,13 +340,13 @@ void parts_read(struct parts *p, unsigned int jobs,
 		if (!pthread_create(&threads[n], NULL, work, &all[n]))
 			n++;
 	if (n)
-		wait_and_tell(&w, tell);
+		wait_and_log(&w, tell);
 	else
 		work(&all[0]); /* there may be no more threads */
 	for (i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
 	free(threads);
-	tell_activities(&w, all, n);
+	log_activities(&w, all, n);
 	free(all);
 	pthread_cond_destroy(&w.changed);
 	pthread_mutex_destroy(&w.lock);

@@ -44,7 +44,7 @@ char *render_finding_message(const struct table *t, size_t row)
 	time_at(t, row, "own_ns", own);
 	time_at(t, row, "others_ns", others);
 	idle_words(t, row, idle);
-	if (!report_tells_others(table_number_at(t, row, "others_ns"), cost_ns))
+	if (!report_shows_others(table_number_at(t, row, "others_ns"), cost_ns))
 		return xasprintf("%s. It cost %s: %s%s%s.%s", what, cost, share, comma,
 				 recurs ?: "", idle);
 	return xasprintf("%s. It cost its threads %s, and %s of other threads that waited for "

@@ -194,7 +194,7 @@ static const char *cost_text(struct arena *texts, const struct model *model,
 
 	if (cost->unknown)
 		return arena_printf(texts, "%s; its cost is unknown", f->what);
-	if (!report_tells_others(cost->others_ns, cost_ns(cost)))
+	if (!report_shows_others(cost->others_ns, cost_ns(cost)))
 		return arena_printf(texts, "%s; %s%s%s", f->what, share, recurs, alike);
 	return arena_printf(
 		texts,

@@ -57,7 +57,7 @@ static bool of_cuda(const struct frame_row *row)
 
 /* Of NVIDIA's libraries people see the functions that have names, and at least where the next one
  * out calls them. */
-static bool tells_library(const struct frame_row *row, const struct frame_row *end)
+static bool names_library(const struct frame_row *row, const struct frame_row *end)
 {
 	return row->library && (row->function || row + 1 == end || !row[1].library);
 }
@@ -163,7 +163,7 @@ static void choose(struct arena *texts, struct frame_row *rows, size_t n, bool i
 		inner = outer;
 	for (i = 0; i < inner; i++) {
 		rows[i].shown = kernel_of(&rows[i], rows + inner);
-		if (of_cuda(&rows[i]) && !tells_library(&rows[i], rows + inner))
+		if (of_cuda(&rows[i]) && !names_library(&rows[i], rows + inner))
 			continue;
 		if (interpreted && !is_interpreted(&rows[i]) &&
 		    (of_interpreter(&rows[i]) || native++ >= NATIVE_MOST))

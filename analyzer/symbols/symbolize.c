@@ -495,7 +495,7 @@ struct walk {
 };
 
 /* Where nothing was told yet, or something without a name. */
-static bool tells_more(const struct place *place, const struct place *known)
+static bool is_more_precise(const struct place *place, const struct place *known)
 {
 	return !known->path || (place->function && !known->function);
 }
@@ -511,9 +511,9 @@ static void note_between(struct walk *walk, const struct place *place)
 		*entry = *place;
 	if (!place->foreign || is_systems(place))
 		return;
-	if (!entry->library && tells_more(place, entry))
+	if (!entry->library && is_more_precise(place, entry))
 		*entry = *place;
-	else if (entry->library && tells_more(place, &walk->framework))
+	else if (entry->library && is_more_precise(place, &walk->framework))
 		walk->framework = *place;
 }
 

@@ -95,7 +95,7 @@ struct losses losses_sum(const struct trace *trace)
 
 		add_slot(&sum, &trace->board, i, has ? &trace->streams[n++]->reader : NULL, gaps);
 	}
-	if (gaps && trace_parts_are_told(trace))
+	if (gaps && trace_parts_are_documented(trace))
 		add_behind_removed(&sum, &trace->board);
 	return sum;
 }

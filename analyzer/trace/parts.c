@@ -170,7 +170,7 @@ struct parts_missing trace_parts_missing(const struct trace *trace)
 	return missing;
 }
 
-bool trace_parts_are_told(const struct trace *trace)
+bool trace_parts_are_documented(const struct trace *trace)
 {
 	const struct spy_board *board = &trace->board.head;
 	struct parts_missing missing = trace_parts_missing(trace);

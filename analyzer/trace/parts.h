@@ -25,7 +25,7 @@ struct parts_missing {
 struct parts_missing trace_parts_missing(const struct trace *trace);
 
 /* Has the recorder deleted all that are missing, and does the board say what they had? */
-bool trace_parts_are_told(const struct trace *trace);
+bool trace_parts_are_documented(const struct trace *trace);
 
 void trace_parts_release(struct trace *trace);
 

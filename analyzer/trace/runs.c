@@ -172,7 +172,7 @@ static char *list_runs(const struct trace_set *set)
 	return list;
 }
 
-void runs_tell(const struct trace_set *set, bool may_choose)
+void runs_warn(const struct trace_set *set, bool may_choose)
 {
 	const struct trace_run *last;
 	char *list, *how = NULL;

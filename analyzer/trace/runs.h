@@ -25,7 +25,7 @@ void runs_find(struct trace_set *set);
 int runs_choose(struct trace_set *set, const char *wanted);
 
 /* Says which runs there are, if there are several; and how one is chosen, if the verb can (`may_choose`). */
-void runs_tell(const struct trace_set *set, bool may_choose);
+void runs_warn(const struct trace_set *set, bool may_choose);
 
 /* "app.123 (4 processes, 2026-03-14 15:09)"; the caller frees. */
 char *run_text(const struct trace_run *run);

@@ -387,7 +387,7 @@ int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs
 		err = runs_choose(set, filter->wanted);
 		drop(set);
 	} else if (!filter || (!filter->run && !filter->apart)) {
-		runs_tell(set, filter != NULL);
+		runs_warn(set, filter != NULL);
 	}
 	number(set);
 	hosts_find(set);
