@@ -173,7 +173,7 @@ static void take(const struct idle *idle, struct finding *finding)
 					     (double)held_inside_ns(sum) / (double)sum->ns);
 }
 
-static void tell(const struct idle *idle, const struct in_line *l, struct found *found)
+static void add_finding(const struct idle *idle, const struct in_line *l, struct found *found)
 {
 	const struct model *model = idle->accounts->model;
 	struct finding *finding = detector_add(&detector_held_lock, found);
@@ -206,7 +206,7 @@ static void conclude(const struct idle *idle, struct found *found)
 
 	for (i = 0; i < idle->accounts->model->n_processes; i++)
 		if (processes[i].worst)
-			tell(idle, &processes[i], found);
+			add_finding(idle, &processes[i], found);
 	free(processes);
 }
 

@@ -79,8 +79,8 @@ static bool is_case(const struct bound *b)
 }
 
 /* Another finding says why, or the GPU's own times do. */
-static bool is_told(const struct idle *idle, const struct process *process,
-		    const struct found *found)
+static bool is_reported(const struct idle *idle, const struct process *process,
+			const struct found *found)
 {
 	size_t i, j;
 
@@ -131,7 +131,7 @@ static const char *inferred_text(const struct accounting *a, struct arena *texts
 		text_count(texts, b->waits, "wait"));
 }
 
-static void tell_inferred(const struct accounting *a, const struct bound *b, struct found *found)
+static void add_inferred(const struct accounting *a, const struct bound *b, struct found *found)
 {
 	struct finding *finding = detector_add(&detector_launch_bound, found);
 
@@ -163,8 +163,8 @@ static void infer(const struct idle *idle, struct found *found)
 	for (i = 0; i < model->n_processes; i++) {
 		struct bound *b = &processes[i];
 
-		if (b->threads && !is_told(idle, b->thread->process, found))
-			tell_inferred(idle->accounts, b, found);
+		if (b->threads && !is_reported(idle, b->thread->process, found))
+			add_inferred(idle->accounts, b, found);
 		else
 			thread_costs_release(&b->costs);
 	}
@@ -177,7 +177,7 @@ static void infer(const struct idle *idle, struct found *found)
 struct launched {
 	uint64_t ns;
 	const struct idle_sum *most;
-	bool told;
+	bool reported;
 };
 
 static struct launched *find_launched(const struct idle *idle)
@@ -205,13 +205,13 @@ static void take_prices(const struct idle *idle, const struct launched *gpus)
 	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		size_t gpu = sum->key.cause == IDLE_LAUNCH ? gpu_of_sum(idle, sum) : idle->n_gpus;
 
-		if (gpu < idle->n_gpus && gpus[gpu].told)
+		if (gpu < idle->n_gpus && gpus[gpu].reported)
 			sum->priced_ns = sum->ns;
 	}
 }
 
-static void tell_exact(const struct idle *idle, size_t gpu, uint64_t ns,
-		       const struct idle_sum *most, struct found *found)
+static void add_exact(const struct idle *idle, size_t gpu, uint64_t ns, const struct idle_sum *most,
+		      struct found *found)
 {
 	struct arena *texts = found->texts;
 	const struct idle_gpu *g = &idle->gpus[gpu];
@@ -247,8 +247,8 @@ static void look_at_gpu(const struct idle *idle, size_t gpu, struct launched *la
 		return;
 	if (ns >= LEAST_NS && ns >= idle_known_ns(g) / 100 * IDLE_LEAST_PERCENT &&
 	    ns >= gpu_work_ns(idle->accounts->expect, g) / 100 * WORK_LEAST_PERCENT) {
-		tell_exact(idle, gpu, ns, launched->most, found);
-		launched->told = true;
+		add_exact(idle, gpu, ns, launched->most, found);
+		launched->reported = true;
 	}
 }
 

@@ -24,8 +24,8 @@ static bool is_case(const struct accounting *a, size_t process, const struct leg
 	       SPREAD_LEAST * (double)(span.end_ns - span.begin_ns);
 }
 
-static void tell(const struct trace_set *set, struct arena *texts, const struct legacy_use *use,
-		 uint32_t device, struct finding *finding)
+static void add_finding(const struct trace_set *set, struct arena *texts,
+			const struct legacy_use *use, uint32_t device, struct finding *finding)
 {
 	finding->place.function = text_function(set, use->most.fn);
 	finding->lookup.address = use->most.return_address;
@@ -60,7 +60,7 @@ static void conclude(const struct accounting *a, struct found *found)
 				continue;
 			finding = detector_add(&detector_legacy_stream, found);
 			finding->origin.process = &a->model->processes[process];
-			tell(a->model->set, found->texts, use, device, finding);
+			add_finding(a->model->set, found->texts, use, device, finding);
 		}
 	}
 }

@@ -54,7 +54,7 @@ static const char *longest(struct arena *texts, const struct trace_set *set,
 			    text_function(set, loss->had_fn), text_time(texts, loss->had_ns));
 }
 
-static void tell(const struct trace_set *set, const struct lock *lock, struct found *found)
+static void add_finding(const struct trace_set *set, const struct lock *lock, struct found *found)
 {
 	struct arena *texts = found->texts;
 	struct finding *finding = detector_add(&detector_lock_starvation, found);
@@ -90,7 +90,7 @@ static void conclude(const struct accounting *a, struct found *found)
 
 	for (i = 0; i < a->locks.count; i++)
 		if (starves(a->locks.all[i]))
-			tell(a->model->set, a->locks.all[i], found);
+			add_finding(a->model->set, a->locks.all[i], found);
 }
 
 const struct detector detector_lock_starvation = {

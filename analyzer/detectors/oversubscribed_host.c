@@ -156,7 +156,7 @@ static const char *cure(enum cause_of_lack cause)
 }
 
 /* Hosts share no CPUs: each has a finding of its own. */
-static void tell(const struct accounting *a, const struct lack *lack, struct found *found)
+static void add_finding(const struct accounting *a, const struct lack *lack, struct found *found)
 {
 	struct finding *finding = detector_add(&detector_oversubscribed_host, found);
 	enum cause_of_lack cause = find_cause(a, lack);
@@ -185,7 +185,7 @@ static void conclude(const struct accounting *a, struct found *found)
 	}
 	for (i = 0; i < a->model->set->n_hosts; i++)
 		if (lacks[i].worst)
-			tell(a, &lacks[i], found);
+			add_finding(a, &lacks[i], found);
 	free(lacks);
 }
 

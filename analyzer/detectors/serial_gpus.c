@@ -289,8 +289,8 @@ static uint32_t count_processes(const struct idle *idle, const struct turns *t)
 	return n;
 }
 
-static void tell(const struct idle *idle, const struct turns *t, const struct process *process,
-		 struct found *found)
+static void add_finding(const struct idle *idle, const struct turns *t,
+			const struct process *process, struct found *found)
 {
 	struct arena *texts = found->texts;
 	struct finding *finding = detector_add(&detector_serial_gpus, found);
@@ -316,7 +316,7 @@ static void tell(const struct idle *idle, const struct turns *t, const struct pr
 		       "where one needs what another computed, let its stream wait for an event.";
 }
 
-static bool is_told(const struct process *process, const struct found *found)
+static bool is_reported(const struct process *process, const struct found *found)
 {
 	size_t i;
 
@@ -339,13 +339,13 @@ static void conclude(const struct idle *idle, struct found *found)
 	for (i = 0; i < idle->n_gpus && i < IDLE_PAIRED; i++) {
 		const struct process *process = idle->gpus[i].processes[0];
 
-		if (!is_told(process, found) && find_turns(idle, NULL, process, &t))
-			tell(idle, &t, process, found);
+		if (!is_reported(process, found) && find_turns(idle, NULL, process, &t))
+			add_finding(idle, &t, process, found);
 	}
 	for (i = 0; i < model->set->n_hosts && found->n == many; i++)
 		if (find_turns(idle, &model->set->hosts[i], NULL, &t) &&
 		    idle->gpus[t.gpus[0]].processes[0] != idle->gpus[t.gpus[1]].processes[0])
-			tell(idle, &t, NULL, found);
+			add_finding(idle, &t, NULL, found);
 }
 
 const struct detector detector_serial_gpus = {

@@ -95,8 +95,8 @@ static const char *what(struct arena *texts, const struct sharing *sum, uint32_t
 		text_time(texts, worst->others_ns), text_time(texts, worst->waited_ns));
 }
 
-static void tell(const struct trace_set *set, struct arena *texts, const struct sharing *sum,
-		 uint32_t device, const struct process *process, struct finding *finding)
+static void add_finding(const struct trace_set *set, struct arena *texts, const struct sharing *sum,
+			uint32_t device, const struct process *process, struct finding *finding)
 {
 	const struct stream_sharer *worst = sum->worst;
 
@@ -131,9 +131,9 @@ static void conclude(const struct idle *idle, struct found *found)
 			     s = s->next)
 				add_stream(idle, s, &sum);
 			if (sum.threads)
-				tell(model->set, found->texts, &sum, device,
-				     &model->processes[process],
-				     detector_add(&detector_shared_stream, found));
+				add_finding(model->set, found->texts, &sum, device,
+					    &model->processes[process],
+					    detector_add(&detector_shared_stream, found));
 		}
 	}
 }

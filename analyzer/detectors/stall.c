@@ -179,8 +179,8 @@ static void sum_up(struct sums *sums, const struct model *model)
 }
 
 /* What findings of single calls, which come first, have told of it. */
-static void add_told(struct stall *stall, const struct trace_set *set, bool across_devices,
-		     const struct found *found)
+static void add_reported(struct stall *stall, const struct trace_set *set, bool across_devices,
+			 const struct found *found)
 {
 	const char *function = text_function(set, stall->fn);
 	double most_ns = 0;
@@ -201,11 +201,11 @@ static void add_told(struct stall *stall, const struct trace_set *set, bool acro
 		    strcmp(found->all[i].place.function, function) != 0)
 			continue;
 		most_ns = ns;
-		stall->told = found->all[i].detector;
+		stall->reported = found->all[i].detector;
 	}
 	/* One that has little to do with these waits is no cure of them. */
 	if (most_ns < stall->fn_ns / 2)
-		stall->told = NULL;
+		stall->reported = NULL;
 }
 
 struct stall stall_sum(const struct accounting *a, bool across_devices, const struct found *found)
@@ -229,7 +229,7 @@ struct stall stall_sum(const struct accounting *a, bool across_devices, const st
 	sums.stall.calls = count_calls(a, across_devices);
 	sums.stall.span_ns = calls->count ? calls->last_ns - calls->first_ns : 0;
 	sums.stall.cost_share = cost_share_of(a, &sums.stall.costs, (uint64_t)sums.stall.waited_ns);
-	add_told(&sums.stall, a->model->set, across_devices, found);
+	add_reported(&sums.stall, a->model->set, across_devices, found);
 	free(sums.holder_calls);
 	free(sums.waiters);
 	free(sums.threads);
@@ -284,16 +284,16 @@ static const char *cure(struct arena *texts, const struct trace_set *set, const 
 
 	if (!function)
 		return NULL;
-	if (stall->told && stall->fn_ns >= stall->waited_ns * 0.9)
+	if (stall->reported && stall->fn_ns >= stall->waited_ns * 0.9)
 		return arena_printf(texts,
 				    "Cure the finding of %s first (%s), whose gain has these "
 				    "waits in it.",
-				    function, stall->told->id);
-	if (stall->told)
+				    function, stall->reported->id);
+	if (stall->reported)
 		return arena_printf(texts,
 				    "Cure the finding of %s first (%s), whose gain has %s of "
 				    "these waits in it.",
-				    function, stall->told->id,
+				    function, stall->reported->id,
 				    text_time(texts, (uint64_t)stall->fn_ns));
 	if (loads_code(set, stall->fn) && !stall->loads_again)
 		return "Code is loaded once for each kernel and GPU: by one thread before the "

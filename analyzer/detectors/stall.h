@@ -44,7 +44,7 @@ struct stall {
 	double fn_ns;
 	enum cause cause; /* mostly */
 	double cause_ns; /* of fn_ns */
-	const struct detector *told; /* has a finding of that call; NULL: none */
+	const struct detector *reported; /* has a finding of that call; NULL: none */
 };
 
 /* findings: what has been found so far. */

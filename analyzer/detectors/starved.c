@@ -92,8 +92,8 @@ static const char *what(const struct accounting *a, struct arena *texts, const s
 			    others);
 }
 
-static void tell(const struct detector *detector, enum idle_cause cause, const char *waited,
-		 const struct idle *idle, const struct starved *s, struct found *found)
+static void add_finding(const struct detector *detector, enum idle_cause cause, const char *waited,
+			const struct idle *idle, const struct starved *s, struct found *found)
 {
 	struct finding *finding = detector_add(detector, found);
 
@@ -116,6 +116,6 @@ void starved_conclude(const struct detector *detector, enum idle_cause cause, co
 	add_up(idle, cause, processes);
 	for (i = 0; i < model->n_processes; i++)
 		if (processes[i].worst)
-			tell(detector, cause, waited, idle, &processes[i], found);
+			add_finding(detector, cause, waited, idle, &processes[i], found);
 	free(processes);
 }

@@ -115,7 +115,7 @@ static void add_costs(const struct starved_gpus_kind *kind, const struct idle *i
 /* ---- words ----------------------------------------------------------------------------------- */
 
 /* The part to tell of: calls and waits at one place have a stack only now and then. */
-static const struct idle_part *part_to_tell(const struct starved_gpus *h)
+static const struct idle_part *part_to_show(const struct starved_gpus *h)
 {
 	const struct idle_sum *in_python = h->in_python;
 
@@ -138,7 +138,7 @@ static const char *how_much(struct arena *texts, const struct starved_gpus *h)
 static const char *most_text(struct arena *texts, const struct trace_set *set,
 			     const struct starved_gpus *h)
 {
-	const struct idle_part *part = part_to_tell(h);
+	const struct idle_part *part = part_to_show(h);
 	const char *much = how_much(texts, h);
 	struct python_line line = python_line(part->stack),
 			   before = python_line(part->stack_before);
@@ -177,7 +177,7 @@ enum idle_cause starved_gpus_cause(const struct starved_gpus *h)
 }
 
 #define CAUSES_TOLD 3
-#define TOLD_LEAST_PART 20 /* smaller parts are not told */
+#define SHOWN_LEAST_PART 20 /* smaller parts are not told */
 
 /* "running Python for 1.2 s, waiting for a pipe for 0.2 s". */
 static const char *causes_text(struct arena *texts, const struct starved_gpus *h)
@@ -190,9 +190,9 @@ static const char *causes_text(struct arena *texts, const struct starved_gpus *h
 	for (i = 0; i < CAUSES_TOLD; i++) {
 		enum idle_cause cause = most_of(left);
 
-		if (left[cause] <= h->ns / TOLD_LEAST_PART)
+		if (left[cause] <= h->ns / SHOWN_LEAST_PART)
 			break;
-		if (left[cause] >= h->ns - h->ns / TOLD_LEAST_PART)
+		if (left[cause] >= h->ns - h->ns / SHOWN_LEAST_PART)
 			return idle_cause_texts[cause];
 		text = arena_printf(texts, "%s%s%s for %s", text, i ? ", " : "",
 				    idle_cause_texts[cause], text_time(texts, left[cause]));
@@ -211,7 +211,7 @@ static const char *what(const struct starved_gpus_kind *kind, const struct idle 
 	const char *who = thread ? text_thread(texts, thread, h->gpu->device) : "the thread",
 		   *beside = "";
 
-	if (kind->beside && h->beside_ns >= h->ns / TOLD_LEAST_PART)
+	if (kind->beside && h->beside_ns >= h->ns / SHOWN_LEAST_PART)
 		beside = arena_printf(texts, "; for %s more it slept, or waited for a connection",
 				      text_time(texts, h->beside_ns));
 	return arena_printf(texts,
@@ -256,8 +256,9 @@ static void add_stacks(const struct starved_gpus_kind *kind, const struct idle *
 	finding->lookup.n_stacks = n_stacks;
 }
 
-static void tell(const struct starved_gpus_kind *kind, const struct idle *idle,
-		 const struct starved_gpus *h, const struct starved_gpus *gpus, struct found *found)
+static void add_finding(const struct starved_gpus_kind *kind, const struct idle *idle,
+			const struct starved_gpus *h, const struct starved_gpus *gpus,
+			struct found *found)
 {
 	const struct model *model = idle->accounts->model;
 	struct arena *texts = found->texts;
@@ -321,7 +322,7 @@ void starved_gpus_conclude(const struct starved_gpus_kind *kind, const struct id
 	add_costs(kind, idle, gpus, processes);
 	for (i = 0; i < model->n_processes; i++)
 		if (processes[i].gpus)
-			tell(kind, idle, &processes[i], gpus, found);
+			add_finding(kind, idle, &processes[i], gpus, found);
 	if (found->n > first)
 		take(kind, idle, gpus, found->all + first, found->n - first);
 	free(processes);

@@ -69,7 +69,7 @@ static bool is_spread(const struct idle_sum *sum, const struct rank *rank)
 	       sum->ns < rank->late_ns / SPREAD_MOST;
 }
 
-static void tell_reason(const struct trace_set *set, struct arena *texts,
+static void name_reason(const struct trace_set *set, struct arena *texts,
 			const struct idle_sum *sum, const struct rank *rank,
 			struct finding *finding)
 {
@@ -108,7 +108,7 @@ static void conclude(const struct ranks *ranks, struct found *found)
 	finding->fix = cure(sum);
 	if (sum) {
 		place(model->set, texts, sum, finding);
-		tell_reason(model->set, texts, sum, h.rank, finding);
+		name_reason(model->set, texts, sum, h.rank, finding);
 	}
 }
 

@@ -34,7 +34,7 @@ static void join_claims(const struct thread_account *c)
 		c->open[i].range = join_name(c->open[i].range);
 }
 
-/* struct findings, joined: sites, accounts; not: observer, last, told, failures, when_long, always (while records are read). */
+/* struct findings, joined: sites, accounts; not: observer, last, longest_call, failures, when_long, always (while records are read). */
 bool findings_join(struct findings *whole, struct findings *const *parts, struct join *join)
 {
 	struct creation_order order = {0};

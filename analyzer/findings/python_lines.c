@@ -49,11 +49,11 @@ size_t python_lines(const struct site_stack *stacks, size_t n, struct costly_lin
 size_t python_lines_shown(const struct costly_line *lines, size_t n)
 {
 	uint64_t sum = 0;
-	size_t i, told = 0;
+	size_t i, shown = 0;
 
 	for (i = 0; i < n; i++)
 		sum += lines[i].weight;
-	while (told < n && (!told || !site_stacks_minor(lines[told].weight, sum)))
-		told++;
-	return told;
+	while (shown < n && (!shown || !site_stacks_minor(lines[shown].weight, sum)))
+		shown++;
+	return shown;
 }

@@ -26,9 +26,9 @@ const char *text_rank_waits(struct arena *texts, const struct ranks *ranks, cons
 {
 	uint64_t below_ns = UINT64_MAX;
 	const char *words = "";
-	unsigned int told;
+	unsigned int shown;
 
-	for (told = 0; told < TOLD_MOST; told++) {
+	for (shown = 0; shown < TOLD_MOST; shown++) {
 		const struct rank *most = NULL;
 		uint64_t most_ns = 0;
 		size_t i;
@@ -40,7 +40,7 @@ const char *text_rank_waits(struct arena *texts, const struct ranks *ranks, cons
 			}
 		if (!most || most_ns < rank->wait_ns / TOLD_LEAST_PART)
 			break;
-		words = arena_printf(texts, "%s%s%s for %s", words, told ? ", " : "",
+		words = arena_printf(texts, "%s%s%s for %s", words, shown ? ", " : "",
 				     text_time(texts, most_ns), text_rank_name(texts, most));
 		below_ns = most_ns;
 	}

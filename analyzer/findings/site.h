@@ -90,8 +90,8 @@ struct site {
 };
 
 /* The length of the longest call that a stack told of, where it is made: of launches for each kernel. */
-struct told {
-	struct told_key {
+struct longest_call {
+	struct longest_call_key {
 		uint64_t return_address; /* return address */
 		const char *kernel; /* the model's name of it; NULL: none, or unknown */
 		uint32_t process, fn;
@@ -104,7 +104,7 @@ struct findings {
 	struct observer observer; /* must be the first */
 	struct accounting *accounts;
 	struct site *sites, *last;
-	struct told *told; /* of which calls stacks told */
+	struct longest_call *longest_call; /* of which calls stacks told */
 	/* Which detectors are shown a call, a bit for each row of the table: one that failed; one
 	 * that took long, and any other one, of each contract. */
 	uint64_t failures, when_long[SPY_CONTRACT_COUNT], always[SPY_CONTRACT_COUNT];

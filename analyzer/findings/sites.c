@@ -330,23 +330,23 @@ static uint64_t who_judges(const struct findings *f, const struct observed *o)
  * before? As the recorder decides it (is_due in shim/stack/stack.c). */
 static bool is_outlier(struct findings *f, const struct observed *o)
 {
-	struct told_key key = {.return_address = record_return_address(o->record),
-			       .kernel = kernel_of(o->record),
-			       .process = o->record->process,
-			       .fn = o->record->fn};
+	struct longest_call_key key = {.return_address = record_return_address(o->record),
+				       .kernel = kernel_of(o->record),
+				       .process = o->record->process,
+				       .fn = o->record->fn};
 	uint64_t ns = o->call->end_ns - o->call->begin_ns, before;
-	struct told *told;
+	struct longest_call *longest_call;
 
-	HASH_FIND(hh, f->told, &key, sizeof(key), told);
-	if (!told) {
-		told = xcalloc(1, sizeof(*told));
-		told->key = key;
-		HASH_ADD(hh, f->told, key, sizeof(told->key), told);
+	HASH_FIND(hh, f->longest_call, &key, sizeof(key), longest_call);
+	if (!longest_call) {
+		longest_call = xcalloc(1, sizeof(*longest_call));
+		longest_call->key = key;
+		HASH_ADD(hh, f->longest_call, key, sizeof(longest_call->key), longest_call);
 	}
-	before = told->longest_ns;
+	before = longest_call->longest_ns;
 	if (ns / 2 < before)
 		return false;
-	told->longest_ns = ns;
+	longest_call->longest_ns = ns;
 	return before;
 }
 
@@ -424,7 +424,7 @@ void findings_init(struct findings *f, struct accounting *a)
 void findings_release(struct findings *f)
 {
 	struct site *site, *next;
-	struct told *told, *next_told;
+	struct longest_call *longest_call, *next_longest_call;
 
 	HASH_EMPTY (f->sites, site, next) {
 		thread_set_release(&site->callers);
@@ -434,8 +434,8 @@ void findings_release(struct findings *f)
 		free(site->ranges);
 		free(site);
 	}
-	HASH_EMPTY (f->told, told, next_told)
-		free(told);
+	HASH_EMPTY (f->longest_call, longest_call, next_longest_call)
+		free(longest_call);
 }
 
 bool site_went_on(const struct accounting *a, const struct site *site)
