@@ -142,13 +142,13 @@ static int add_timeline(struct making *m)
 		return err;
 	lanes = lanes_again(m->lanes, &m->report, &analysis);
 	if (!lanes) {
-		lanes_tell(m->lanes, &m->report, room);
+		lanes_report(m->lanes, &m->report, room);
 		return 0;
 	}
 	err = read_traces(m, &analysis, lanes);
 	if (!err) {
 		free(locks_name(&analysis.accounts.locks, &(size_t){0}));
-		lanes_tell(lanes, &m->report, room);
+		lanes_report(lanes, &m->report, room);
 		analysis_release(&analysis);
 	}
 	lanes_free(lanes);

@@ -126,8 +126,8 @@ static bool is_elsewhere(const struct idle *idle, const struct process *process,
 }
 
 /* For the other parts. */
-static void tell_user(struct idle *idle, const struct process *process, uint8_t device,
-		      uint32_t number)
+static void update_user(struct idle *idle, const struct process *process, uint8_t device,
+			uint32_t number)
 {
 	struct idle_gpu *gpu = &idle->gpus[number - 1];
 	struct journal_entry *entry;
@@ -154,7 +154,7 @@ static void meet(struct idle *idle, struct idle_user *user, const struct process
 	user->gpu = idle_meet(idle, process, known_as, gpu ? gpu->uuid : NULL);
 	idle->n_devices = (uint32_t)max_u64(idle->n_devices, device + 1u);
 	if (idle->journal)
-		tell_user(idle, process, known_as, user->gpu);
+		update_user(idle, process, known_as, user->gpu);
 }
 
 static struct idle_gpu *gpu_of_user(struct idle *idle, struct idle_user *user,
@@ -251,7 +251,7 @@ static void collect_own(struct idle *idle, const struct idle_user *before,
 }
 
 /* Other parts have processes that use the GPU, too. */
-static void tell_elsewhere(struct idle *idle, struct idle_user *user,
+static void emit_elsewhere(struct idle *idle, struct idle_user *user,
 			   const struct idle_event *event)
 {
 	const struct idle_user before = *user;
@@ -279,12 +279,12 @@ static void tell_elsewhere(struct idle *idle, struct idle_user *user,
 	entry->event.at = journal_store(idle->journal, idle->pieces.all, bytes);
 }
 
-static inline void tell(struct idle *idle, struct idle_user *user, const struct idle_event *event)
+static inline void emit(struct idle *idle, struct idle_user *user, const struct idle_event *event)
 {
 	struct idle_gpu *gpu = &idle->gpus[user->gpu - 1];
 
 	if (unlikely(gpu->elsewhere)) {
-		tell_elsewhere(idle, user, event);
+		emit_elsewhere(idle, user, event);
 		return;
 	}
 	see_own(user, event);
@@ -301,7 +301,7 @@ void idle_see_dormant(struct idle *idle, const struct record *record)
 
 		user->unseen = true;
 		if (user->gpu)
-			tell(idle, user,
+			emit(idle, user,
 			     &(struct idle_event){.process = record->thread->process,
 						  .ns = record->ns,
 						  .dormant = true,
@@ -334,7 +334,7 @@ static void see_device(struct idle *idle, const struct record *record,
 	busy = streams_outstanding(d) || user->unseen;
 	if (submits)
 		functions_see_call(user, record_stream(record) ? c->stream : NULL, record->ns);
-	tell(idle, user,
+	emit(idle, user,
 	     &(struct idle_event){.process = process,
 				  .begin_ns = record->ns - min_u64(record->duration_ns, record->ns),
 				  .ns = record->ns,
@@ -358,7 +358,7 @@ static void see_found_done(struct idle *idle, const struct record *record,
 	busy = streams_outstanding(work->found_done) || user->unseen;
 	if (user->busy && !busy)
 		see_turn(&idle->gpus[user->gpu - 1], &c->recent_ops);
-	tell(idle, user,
+	emit(idle, user,
 	     &(struct idle_event){.process = record->thread->process,
 				  .begin_ns = record->ns,
 				  .ns = record->ns,

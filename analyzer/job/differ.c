@@ -283,7 +283,7 @@ static const char *where_words(struct job *job, const struct job_rank *r)
 	return arena_printf(&job->texts, "%s%s%s", job->hosts[r->host].name, *gpu ? ", " : "", gpu);
 }
 
-static void tell_late(struct job *job, uint32_t rank)
+static void report_late(struct job *job, uint32_t rank)
 {
 	const struct job_rank *r = &job->ranks[rank];
 	uint64_t percent;
@@ -336,8 +336,8 @@ static const char *common_cause(const struct job *job, const bool *late, uint32_
 	return cause_of(job, &sum, &percent);
 }
 
-static void tell_host(struct job *job, const bool *late, uint32_t host, uint32_t n_late,
-		      uint32_t n_met)
+static void report_host(struct job *job, const bool *late, uint32_t host, uint32_t n_late,
+			uint32_t n_met)
 {
 	const char *place, *cause = common_cause(job, late, host, &place);
 	struct job_finding *f = add(job, JOB_HOST, host, cause);
@@ -364,7 +364,7 @@ static void tell_host(struct job *job, const bool *late, uint32_t host, uint32_t
 }
 
 /* Where nearly all ranks of a host are late, and there are other hosts, it is the host: its ranks are not told one by one. */
-static void tell_all_late(struct job *job, const bool *late, bool *told)
+static void report_all_late(struct job *job, const bool *late, bool *reported)
 {
 	uint32_t *n_late = xcalloc(job->n_hosts + 1, sizeof(*n_late));
 	uint32_t *n_met = xcalloc(job->n_hosts + 1, sizeof(*n_met));
@@ -379,12 +379,12 @@ static void tell_all_late(struct job *job, const bool *late, bool *told)
 		is_host[i] = job->n_hosts > 1 && n_met[i] > 1 &&
 			     n_late[i] * 100 >= n_met[i] * HOST_PERCENT;
 		if (is_host[i])
-			tell_host(job, late, (uint32_t)i, n_late[i], n_met[i]);
+			report_host(job, late, (uint32_t)i, n_late[i], n_met[i]);
 	}
 	for (i = 0; i < job->n_ranks; i++) {
-		told[i] = late[i];
+		reported[i] = late[i];
 		if (late[i] && !is_host[job->ranks[i].host])
-			tell_late(job, (uint32_t)i);
+			report_late(job, (uint32_t)i);
 	}
 	free(n_late);
 	free(n_met);
@@ -446,7 +446,7 @@ static struct spread usual_loss(const struct job *job, const struct measure *mea
 	return s;
 }
 
-static void tell_measure(struct job *job, const struct measure *measure, bool *told)
+static void report_measure(struct job *job, const struct measure *measure, bool *reported)
 {
 	struct spread s = usual_loss(job, measure);
 	size_t i;
@@ -456,10 +456,11 @@ static void tell_measure(struct job *job, const struct measure *measure, bool *t
 		uint64_t value = lost_ppm(r, measure);
 		struct job_finding *f;
 
-		if (told[i] || !is_alone(r) || !is_far(&s, value) || value - s.median < CALLS_PPM ||
-		    value / TIMES < s.median || !is_often(r, measure, s.median))
+		if (reported[i] || !is_alone(r) || !is_far(&s, value) ||
+		    value - s.median < CALLS_PPM || value / TIMES < s.median ||
+		    !is_often(r, measure, s.median))
 			continue;
-		told[i] = true;
+		reported[i] = true;
 		f = add(job, JOB_RANK, (uint32_t)i, idle_cause_codes[measure->cause]);
 		f->share_ppm = value - s.median;
 		f->cost_ns = (uint64_t)((double)time_of(r) * (double)f->share_ppm / 1e6);
@@ -479,7 +480,7 @@ static uint64_t operation_ns(const struct job_rank *r)
 	return r->own_operations ? r->own_ns / r->own_operations : 0;
 }
 
-static void tell_gpu(struct job *job, struct job_rank *r, uint64_t median_ns)
+static void report_gpu(struct job *job, struct job_rank *r, uint64_t median_ns)
 {
 	struct job_finding *f = add(job, JOB_GPU, r->gpu, slow_clock);
 
@@ -494,7 +495,7 @@ static void tell_gpu(struct job *job, struct job_rank *r, uint64_t median_ns)
 }
 
 /* Where GPU times were recorded; of ranks that had as much to do as most. */
-static void tell_gpus(struct job *job, bool *told)
+static void report_gpus(struct job *job, bool *reported)
 {
 	uint64_t *values = xcalloc(job->n_ranks + 1, sizeof(*values));
 	uint64_t operations, away;
@@ -514,13 +515,13 @@ static void tell_gpus(struct job *job, bool *told)
 
 		away = r->own_operations > operations ? r->own_operations - operations
 						      : operations - r->own_operations;
-		if (told[i] || r->gpu == UINT32_MAX || !r->own_operations ||
+		if (reported[i] || r->gpu == UINT32_MAX || !r->own_operations ||
 		    away * 100 > operations * OPERATIONS_PERCENT || !is_far(&s, operation_ns(r)) ||
 		    operation_ns(r) < s.median + s.median / 100 * GPU_PERCENT ||
 		    (operation_ns(r) - s.median) * r->own_operations < RANK_LATE_LEAST_NS)
 			continue;
-		told[i] = true;
-		tell_gpu(job, r, s.median);
+		reported[i] = true;
+		report_gpu(job, r, s.median);
 	}
 	free(values);
 }
@@ -537,17 +538,17 @@ static int by_cost(const void *a, const void *b)
 
 void job_differ(struct job *job)
 {
-	bool *told = xcalloc(job->n_ranks + 1, sizeof(*told)), *late;
+	bool *reported = xcalloc(job->n_ranks + 1, sizeof(*reported)), *late;
 	size_t i;
 
 	find_usual_lateness(job);
 	late = find_late(job);
-	tell_all_late(job, late, told);
+	report_all_late(job, late, reported);
 	for (i = 0; i < ARRAY_SIZE(measures); i++)
-		tell_measure(job, &measures[i], told);
-	tell_gpus(job, told);
+		report_measure(job, &measures[i], reported);
+	report_gpus(job, reported);
 	if (job->n_findings)
 		qsort(job->findings, job->n_findings, sizeof(*job->findings), by_cost);
 	free(late);
-	free(told);
+	free(reported);
 }

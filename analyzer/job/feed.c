@@ -116,7 +116,7 @@ uint8_t job_cause_of_part(struct job *job, const struct idle_part *part)
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-static void tell_comm(struct feed *f, uint32_t number, const struct meeting_row *row)
+static void emit_comm(struct feed *f, uint32_t number, const struct meeting_row *row)
 {
 	struct rank_comm_event event = {.head = {RANK_EVENT_COMM, &f->processes[row->rank]},
 					.comm = {.comm = number,
@@ -147,7 +147,7 @@ static struct rank_op *op_new(struct feed *f, const struct meeting_row *row, boo
 	return op;
 }
 
-static void tell_row(struct feed *f, const struct meeting_row *row, bool aside)
+static void emit_row(struct feed *f, const struct meeting_row *row, bool aside)
 {
 	const struct process *process = &f->processes[row->rank];
 	uint32_t id = (uint32_t)(row - f->job->rows);
@@ -205,7 +205,7 @@ static bool is_aside(const struct meeting_row *rows, size_t n)
 	return 2 * chosen < n || chosen < 2;
 }
 
-static void tell_comms(struct feed *f)
+static void emit_comms(struct feed *f)
 {
 	uint32_t *last = xcalloc(f->job->n_ranks + 1, sizeof(*last)), number = 0;
 	size_t i;
@@ -217,7 +217,7 @@ static void tell_comms(struct feed *f)
 			number++;
 		row->comm_number = number;
 		if (last[row->rank] != number)
-			tell_comm(f, number, row);
+			emit_comm(f, number, row);
 		last[row->rank] = number;
 	}
 	free(last);
@@ -287,7 +287,7 @@ static void find_all_outside(const struct job *job, struct rows_span *spans, siz
 	free(met);
 }
 
-static void tell_all(struct feed *f)
+static void emit_all(struct feed *f)
 {
 	const struct job *job = f->job;
 	struct rows_span *spans = xcalloc(job->n_rows + 1, sizeof(*spans));
@@ -301,7 +301,7 @@ static void tell_all(struct feed *f)
 			     is_aside(&rows[spans[i].from], spans[i].to - spans[i].from);
 
 		for (j = spans[i].from; j < spans[i].to; j++)
-			tell_row(f, &rows[j], aside);
+			emit_row(f, &rows[j], aside);
 	}
 	free(spans);
 }
@@ -369,8 +369,8 @@ void job_feed(struct job *job,
 	f->ranks.on_evaluated = see;
 	f->ranks.data = data;
 	job->ranks_of = &f->ranks;
-	tell_comms(f);
-	tell_all(f);
+	emit_comms(f);
+	emit_all(f);
 	ranks_close(&f->ranks);
 	take(f);
 	job->ranks_of = NULL;

@@ -29,6 +29,6 @@ const struct listener *lanes_listener(struct lanes *l);
 struct lanes *lanes_again(struct lanes *l, const struct report *report, const struct analysis *a);
 
 /* After the reading: the timeline, into the report, with what its findings lead to; packed, at most so many bytes. */
-void lanes_tell(struct lanes *l, struct report *report, size_t most_bytes);
+void lanes_report(struct lanes *l, struct report *report, size_t most_bytes);
 
 #endif

@@ -241,22 +241,22 @@ static const char *list_ranks(const struct live_words *w, const struct group *g,
 			      const char *several)
 {
 	const char *text = "";
-	uint64_t n = 0, told = 0;
+	uint64_t n = 0, known = 0;
 	size_t i;
 
 	for (i = 0; i < g->n; i++)
 		n += is_so(&g->ranks[i]);
-	for (i = 0; i < g->n && told <= LISTED_MOST; i++) {
+	for (i = 0; i < g->n && known <= LISTED_MOST; i++) {
 		if (!is_so(&g->ranks[i]))
 			continue;
-		if (++told > LISTED_MOST)
+		if (++known > LISTED_MOST)
 			text = arena_printf(w->texts, "%s and %llu more", text,
 					    (unsigned long long)(n - LISTED_MOST));
 		else
 			text = arena_printf(w->texts, "%s%s%u", text,
-					    told == 1   ? " "
-					    : told == n ? " and "
-							: ", ",
+					    known == 1   ? " "
+					    : known == n ? " and "
+							 : ", ",
 					    g->ranks[i].comm->rank);
 	}
 	return arena_printf(w->texts, "rank%s%s %s", n == 1 ? "" : "s", text,
@@ -324,17 +324,18 @@ static const char *what_it_does(const struct live_words *w, const struct group *
 }
 
 /* A sentence of each of them, of the first three. */
-static const char *tell(const struct live_words *w, const struct group *g,
-			bool (*is_so)(const struct live_rank *rank),
-			const char *(*text_of)(const struct live_words *w, const struct group *g,
-					       const struct live_rank *rank))
+static const char *describe(const struct live_words *w, const struct group *g,
+			    bool (*is_so)(const struct live_rank *rank),
+			    const char *(*text_of)(const struct live_words *w,
+						   const struct group *g,
+						   const struct live_rank *rank))
 {
 	const char *text = "";
-	size_t i, told = 0;
+	size_t i, known = 0;
 
-	for (i = 0; i < g->n && told < DETAILS_MOST; i++)
+	for (i = 0; i < g->n && known < DETAILS_MOST; i++)
 		if (is_so(&g->ranks[i])) {
-			told++;
+			known++;
 			text = arena_printf(w->texts, "%s %s.", text, text_of(w, g, &g->ranks[i]));
 		}
 	return text;
@@ -377,15 +378,15 @@ static const char *say_missing(const struct live_words *w, const struct group *g
 			"%s not known to have entered %s, %s: not all of the calls were "
 			"recorded.%s%s",
 			list_ranks(w, g, is_unknown, "is", "are"), operation, those_at(w, g),
-			tell(w, g, is_unknown, what_it_does), queue_text(w, g));
+			describe(w, g, is_unknown, what_it_does), queue_text(w, g));
 	return arena_printf(w->texts, "%s not entered %s, %s.%s%s",
 			    list_ranks(w, g, is_elsewhere, "has", "have"), operation,
-			    those_at(w, g), tell(w, g, is_elsewhere, what_it_does),
+			    those_at(w, g), describe(w, g, is_elsewhere, what_it_does),
 			    queue_text(w, g));
 }
 
-static const char *tell_front(const struct live_words *w, const struct group *g,
-			      const struct live_rank *rank)
+static const char *describe_front(const struct live_words *w, const struct group *g,
+				  const struct live_rank *rank)
 {
 	(void)g;
 	return front_text(w, rank);
@@ -403,7 +404,8 @@ static const char *say_open(const struct live_words *w, const struct group *g)
 			"%s has been open for %s: %s submitted it, and it does not end. It "
 			"cannot begin before what is in front of it has ended:%s",
 			operation, live_time(w, g->first_ns),
-			list_ranks(w, g, is_at, "has", "have"), tell(w, g, is_behind, tell_front));
+			list_ranks(w, g, is_at, "has", "have"),
+			describe(w, g, is_behind, describe_front));
 	return arena_printf(
 		w->texts, "%s has been open for %s: %s in it, and it does not end%s.", operation,
 		live_time(w, g->first_ns), list_ranks(w, g, is_at, "is", "are"),
@@ -489,7 +491,7 @@ static struct live_rank *list_all(const struct live_words *w, size_t *n)
 	*n = 0;
 	for (comm = live->recent.comms; comm; comm = comm->hh.next)
 		for (i = 0; i < live->n_processes; i++) {
-			if (live->processes[i].index != comm->key.process || !comm->told)
+			if (live->processes[i].index != comm->key.process || !comm->known)
 				continue;
 			ranks = grow(ranks, *n, sizeof(*ranks));
 			ranks[(*n)++] = rank_of(w, &live->processes[i], comm);

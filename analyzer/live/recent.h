@@ -82,7 +82,7 @@ struct recent_comm {
 	uint32_t rank, ranks, tid;
 	uint8_t device;
 	char name[32];
-	bool told; /* its own record was read */
+	bool known; /* its own record was read */
 	struct recent_op last; /* of all that it has submitted */
 	bool submitted[SPY_NCCL_FUNCS]; /* one of these, the last of them with this number: */
 	uint64_t last_seq[SPY_NCCL_FUNCS];

@@ -27,7 +27,7 @@ void recent_see_comm(struct recent *r, const struct record *record)
 	const struct spy_rec_nccl_comm *of = record_nccl_comm(record);
 	struct recent_comm *comm = comm_of(r, record->process, of->comm);
 
-	comm->told = true;
+	comm->known = true;
 	comm->hash = of->hash;
 	comm->rank = of->rank;
 	comm->ranks = of->ranks;

@@ -44,7 +44,7 @@ static void find_likes(const struct process *process, const struct idle_part *pa
 }
 
 /* What the evaluation has to know of a place from now on. */
-static void tell_place(struct ranks *ranks, struct lane_place *place, bool fresh)
+static void emit_place(struct ranks *ranks, struct lane_place *place, bool fresh)
 {
 	const struct idle_sum *sum = &place->sum;
 	struct rank_place_event event = {.head = {RANK_EVENT_PLACE, sum->process},
@@ -86,7 +86,7 @@ static struct lane_place *find_place(struct ranks *ranks, const struct process *
 	place->place = xcalloc(1, sizeof(*place->place));
 	sum = &place->sum;
 	HASH_ADD(hh, w->lane_places, key, sizeof(sum->key), sum);
-	tell_place(ranks, place, true);
+	emit_place(ranks, place, true);
 	return place;
 }
 
@@ -211,7 +211,7 @@ static void mark_changed(struct ranks_work *w, struct lane_place *place)
 	w->changed_places = place;
 }
 
-static void tell_changed(struct ranks *ranks)
+static void emit_changed(struct ranks *ranks)
 {
 	struct ranks_work *w = ranks->work;
 	struct lane_place *place;
@@ -219,7 +219,7 @@ static void tell_changed(struct ranks *ranks)
 	while ((place = w->changed_places)) {
 		w->changed_places = place->next_changed;
 		place->changed = false;
-		tell_place(ranks, place, false);
+		emit_place(ranks, place, false);
 	}
 }
 
@@ -261,7 +261,7 @@ void rank_lane_divide(struct ranks *ranks, struct rank_lane *lane)
 			    host_thread_find(&ranks->idle->threads, lane->thread), c,
 			    lane->divided_ns, end_ns, see_part,
 			    &(struct dividing){.ranks = ranks, .lane = lane});
-		tell_changed(ranks);
+		emit_changed(ranks);
 	}
 	lane->divided_ns = max_u64(lane->divided_ns, end_ns);
 	lane->divided_calls = c->ring.n;

@@ -24,7 +24,7 @@ void counters_init(struct counters *c, const struct model *known)
 
 /* ---- a counter ----------------------------------------------------------------------------------- */
 
-static void tell_open(struct events *e, struct track *track)
+static void write_open(struct events *e, struct track *track)
 {
 	if (!track->open)
 		return;
@@ -39,12 +39,12 @@ static void set(struct events *e, struct track *track, uint64_t ns, uint64_t val
 	if (track->any && track->value == value)
 		return;
 	if (track->any && ns - min_u64(track->written_ns, ns) >= e->counters.step_ns)
-		tell_open(e, track);
+		write_open(e, track);
 	track->value = value;
 	track->value_ns = max_u64(ns, track->value_ns);
 	track->open = true;
 	if (!track->any || track->value_ns - track->written_ns >= e->counters.step_ns)
-		tell_open(e, track);
+		write_open(e, track);
 	track->any = true;
 }
 
@@ -118,14 +118,14 @@ static struct wait_edge take_first(struct counters *c)
 	return first;
 }
 
-static void tell_first(struct events *e)
+static void write_first(struct events *e)
 {
 	struct counters *c = &e->counters;
 	struct wait_edge edge = take_first(c);
 
-	c->told_ns = max_u64(c->told_ns, edge.ns);
-	set(e, edge.lock, c->told_ns, edge.lock->value + (uint64_t)(int64_t)edge.change);
-	set(e, edge.process, c->told_ns, edge.process->value + (uint64_t)(int64_t)edge.change);
+	c->written_ns = max_u64(c->written_ns, edge.ns);
+	set(e, edge.lock, c->written_ns, edge.lock->value + (uint64_t)(int64_t)edge.change);
+	set(e, edge.process, c->written_ns, edge.process->value + (uint64_t)(int64_t)edge.change);
 }
 
 static void put_edge(struct events *e, struct wait_edge edge)
@@ -136,7 +136,7 @@ static void put_edge(struct events *e, struct wait_edge edge)
 	if (!c->edges)
 		c->edges = xcalloc(WAIT_EDGES, sizeof(*c->edges));
 	if (c->n_edges == WAIT_EDGES)
-		tell_first(e);
+		write_first(e);
 	i = c->n_edges++;
 	c->edges[i] = edge;
 	for (; i && is_before(&c->edges[i], &c->edges[(i - 1) / 2]); i = (i - 1) / 2)
@@ -244,10 +244,10 @@ void counters_finish(struct events *e)
 	if (!e->sink->counter)
 		return;
 	while (e->counters.n_edges)
-		tell_first(e);
+		write_first(e);
 	for (i = 0; i < e->tracks.n; i++)
 		if (e->tracks.all[i]->kind == TRACK_COUNTER)
-			tell_open(e, e->tracks.all[i]);
+			write_open(e, e->tracks.all[i]);
 }
 
 void counters_release(struct counters *c)

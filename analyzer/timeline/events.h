@@ -66,7 +66,7 @@ struct counters {
 	/* A binary heap by time. */
 	struct wait_edge *edges;
 	size_t n_edges;
-	uint64_t told_ns; /* until then, queues are told */
+	uint64_t written_ns; /* until then, queues are told */
 	struct track **locks; /* by index */
 	size_t n_locks;
 	struct track **waiting; /* by process: its threads that wait for locks */

@@ -150,7 +150,7 @@ static struct track *add(struct tracks *t, enum track_kind kind, const struct tr
 	return track;
 }
 
-static struct track *tell(struct tracks *t, struct track *track)
+static struct track *emit(struct tracks *t, struct track *track)
 {
 	if (t->sink->track)
 		t->sink->track(t->sink->data, track);
@@ -170,7 +170,7 @@ struct track *tracks_process(struct tracks *t, const struct process *process)
 	(*track)->process = true;
 	if (!t->pid_is_taken[trace->index])
 		(*track)->pid = (*track)->tid = trace->pid;
-	return tell(t, *track);
+	return emit(t, *track);
 }
 
 struct thread_tracks *tracks_thread(struct tracks *t, const struct thread *thread)
@@ -191,7 +191,7 @@ struct thread_tracks *tracks_thread(struct tracks *t, const struct thread *threa
 	arena_release(&texts);
 	tracks->calls->tid = choose_tid(t, thread->tid);
 	tracks->calls->order = 4 * thread->index + 2;
-	tell(t, tracks->calls);
+	emit(t, tracks->calls);
 	return tracks;
 }
 
@@ -203,7 +203,7 @@ struct track *tracks_ranges(struct tracks *t, const struct thread *thread)
 		tracks->ranges = add(t, TRACK_ROW, tracks->calls->parent,
 				     xasprintf("ranges of %s", tracks->calls->name));
 		tracks->ranges->order = 4 * thread->index + 1;
-		tell(t, tracks->ranges);
+		emit(t, tracks->ranges);
 	}
 	return tracks->ranges;
 }
@@ -235,7 +235,7 @@ static struct gpu_tracks *gpu_tracks(struct tracks *t, uint32_t gpu)
 		t->gpus[t->n_gpus++] = (struct gpu_tracks){0};
 	}
 	if (!t->gpus[gpu].group)
-		t->gpus[gpu].group = tell(t, add(t, TRACK_GROUP, NULL, name_of_gpu(t, gpu)));
+		t->gpus[gpu].group = emit(t, add(t, TRACK_GROUP, NULL, name_of_gpu(t, gpu)));
 	return &t->gpus[gpu];
 }
 
@@ -245,7 +245,7 @@ struct track *tracks_idle(struct tracks *t, uint32_t gpu, bool exact)
 	struct track **track = exact ? &tracks->exact : &tracks->idle;
 
 	if (!*track)
-		*track = tell(t, add(t, TRACK_ROW, tracks->group,
+		*track = emit(t, add(t, TRACK_ROW, tracks->group,
 				     xstrdup(exact ? "idle, by GPU times" : "certainly idle")));
 	return *track;
 }
@@ -271,7 +271,7 @@ struct track *tracks_stream(struct tracks *t, uint32_t gpu, const struct gpu_eve
 			   xasprintf("stream %u%s", op->stream, by));
 	arena_release(&texts);
 	HASH_ADD(hh, t->streams, key, sizeof(known->key), known);
-	return tell(t, known->track);
+	return emit(t, known->track);
 }
 
 struct track *tracks_rank(struct tracks *t, uint32_t rank)
@@ -287,13 +287,13 @@ struct track *tracks_rank(struct tracks *t, uint32_t rank)
 	}
 	if (!t->ranks_group)
 		t->ranks_group =
-			tell(t, add(t, TRACK_GROUP, NULL, xstrdup("collective operations")));
+			emit(t, add(t, TRACK_GROUP, NULL, xstrdup("collective operations")));
 	if (!t->ranks[rank]) {
 		t->ranks[rank] =
 			add(t, TRACK_ROW, t->ranks_group,
 			    xstrdup(known ? text_rank_where(&texts, known) : "an unknown rank"));
 		t->ranks[rank]->order = known ? known->number : UINT32_MAX;
-		tell(t, t->ranks[rank]);
+		emit(t, t->ranks[rank]);
 		arena_release(&texts);
 	}
 	return t->ranks[rank];
@@ -302,16 +302,16 @@ struct track *tracks_rank(struct tracks *t, uint32_t rank)
 struct track *tracks_findings(struct tracks *t)
 {
 	if (!t->findings)
-		t->findings = tell(
+		t->findings = emit(
 			t, add(t, TRACK_ROW,
-			       tell(t, add(t, TRACK_GROUP, NULL, xstrdup("cudaspy's findings"))),
+			       emit(t, add(t, TRACK_GROUP, NULL, xstrdup("cudaspy's findings"))),
 			       xstrdup("longest calls")));
 	return t->findings;
 }
 
 struct track *tracks_counter(struct tracks *t, struct track *group, const char *name)
 {
-	return tell(t, add(t, TRACK_COUNTER, group, xstrdup(name)));
+	return emit(t, add(t, TRACK_COUNTER, group, xstrdup(name)));
 }
 
 static struct track *row_below(struct tracks *t, struct track *track)
@@ -319,7 +319,7 @@ static struct track *row_below(struct tracks *t, struct track *track)
 	if (!track->next_row) {
 		track->next_row = add(t, TRACK_ROW, track->parent, xstrdup(track->name));
 		track->next_row->order = track->order;
-		tell(t, track->next_row);
+		emit(t, track->next_row);
 	}
 	return track->next_row;
 }

@@ -1,5 +1,5 @@
 /*
- * analyzer/lanes/tell.c: finished lanes, in order and few enough, into the report. Called when all is read.
+ * analyzer/lanes/report.c: finished lanes, in order and few enough, into the report. Called when all is read.
  */
 #include <stdlib.h>
 #include <zlib.h>
@@ -117,7 +117,7 @@ static void pack(struct encoded *encoded, struct report *report)
 	free(encoded->bytes);
 }
 
-void lanes_tell(struct lanes *l, struct report *report, size_t most_bytes)
+void lanes_report(struct lanes *l, struct report *report, size_t most_bytes)
 {
 	struct arena texts = {0};
 	struct encoded encoded;
