@@ -98,7 +98,7 @@ const struct spy_subsystem spy_all_subsystems[] = {
 	{.name = "ranges",
 	 .forked = spy_ranges_forked,
 	 .first_records = spy_ranges_begin,
-	 .tell = spy_ranges_write_open,
+	 .repeat = spy_ranges_write_open,
 	 .final = spy_ranges_count},
 	{.name = "host_functions", .forked = spy_host_functions_forked},
 	{.name = "nvtx", .arrange = spy_nvtx_arrange, .forked = spy_nvtx_forked},

@@ -28,7 +28,7 @@ static struct spy_thread *first_call(bool *again)
 static void record_owner(struct spy_thread *thread)
 {
 	spy_thread_write_name(thread);
-	SPY_EACH(tell, thread);
+	SPY_EACH(repeat, thread);
 }
 
 /* A full packet, or none yet. */

@@ -76,7 +76,7 @@ static void record_owner(struct spy_thread *thread)
 	if (thread->file.kind != SPY_STREAM_CALLS)
 		return;
 	spy_thread_write_name(thread);
-	SPY_EACH(tell, thread);
+	SPY_EACH(repeat, thread);
 }
 
 /* Moves to the next packet. False: no room; the old packet stays, full. */
@@ -231,7 +231,7 @@ void spy_thread_wake(struct spy_thread *thread)
 	begin_anew(thread);
 	if (thread->packet) { /* else with its first packet: ready.c */
 		spy_thread_write_name(thread);
-		SPY_EACH(tell, thread);
+		SPY_EACH(repeat, thread);
 		if (thread->counts_turn)
 			spy_thread_flush_counts(thread);
 	}
@@ -241,7 +241,7 @@ void spy_thread_wake(struct spy_thread *thread)
 void spy_thread_renew(struct spy_thread *thread)
 {
 	begin_anew(thread);
-	SPY_EACH(tell, thread);
+	SPY_EACH(repeat, thread);
 }
 
 /* ---- slots ---------------------------------------------------------------------------------- */
@@ -347,7 +347,7 @@ struct spy_thread *spy_thread_begin(void)
 		spy_thread_next_packet(thread);
 	} else if (reused) { /* else with its first packet: ready.c */
 		spy_thread_write_name(thread);
-		SPY_EACH(tell, thread);
+		SPY_EACH(repeat, thread);
 	}
 	return thread;
 }

@@ -54,7 +54,7 @@ struct spy_subsystem {
 	void (*first_records)(void);
 
 	/* The session's stream has moved on to another part of the recording, and has written nothing there. Session lock held: records
-	 * are written with spy_session_put. What belongs to threads is told by `tell`. */
+	 * are written with spy_session_put. What belongs to threads is written by `repeat`. */
 	void (*part_begins)(void);
 
 	/* It ends, perhaps by a signal handler's _exit: no thread begins anything from here on that is not done when it dies. */
@@ -72,8 +72,8 @@ struct spy_subsystem {
 	/* It has got a slot; its stream may have no packet yet. */
 	void (*thread_begins)(struct spy_thread *thread);
 
-	/* Its stream goes on where a reader may not know what was before (a first packet, a window, another part): tells it again. */
-	void (*tell)(struct spy_thread *thread);
+	/* Its stream goes on where a reader may not know what was before (a first packet, a window, another part): writes it again. */
+	void (*repeat)(struct spy_thread *thread);
 
 	/* A packet is full, or there was none: the next one is there. Calls may be in progress. */
 	void (*packet)(struct spy_thread *thread);
