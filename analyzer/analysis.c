@@ -44,14 +44,14 @@ static int analysis_learn(struct analysis *a, const struct analysis_options *opt
 
 static void print_progress(const struct analysis *a, uint64_t records, uint64_t begun_ns, bool end)
 {
-	static bool told;
+	static bool printed;
 	uint64_t all = a->expect.records;
 
-	if (end && told)
+	if (end && printed)
 		fprintf(stderr, "\r\033[K");
 	if (end || !isatty(STDERR_FILENO) || now_ns() - begun_ns < PROGRESS_AFTER_NS)
 		return;
-	told = true;
+	printed = true;
 	if (all)
 		fprintf(stderr, "\rcudaspy: %u %% of %llu million records",
 			(unsigned int)(100 * records / all), (unsigned long long)(all / 1000000));

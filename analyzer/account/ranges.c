@@ -281,10 +281,10 @@ static void see_open(struct ranges *r, struct range_thread *t, const struct open
 void ranges_see(struct ranges *r, const struct record *record, struct thread *owner,
 		const struct range_seen *seen)
 {
-	const struct range_record told = decode_range(record);
+	const struct range_record named = decode_range(record);
 	struct range_thread *t;
 	struct range_seen now;
-	struct open_range range = {.since_ns = record->ns, .number = told.name, .id = told.id};
+	struct open_range range = {.since_ns = record->ns, .number = named.name, .id = named.id};
 
 	if (!owner) {
 		r->lost++;
@@ -293,9 +293,9 @@ void ranges_see(struct ranges *r, const struct record *record, struct thread *ow
 	t = thread_of(r, owner);
 	now = with_outside(t, seen);
 	range.at = now;
-	range.told = model_range_number(owner->process, range.number);
-	range.name = range.told ? range.told->name : r->model->range_names.unknown;
-	switch (told.what) {
+	range.named = model_range_number(owner->process, range.number);
+	range.name = range.named ? range.named->name : r->model->range_names.unknown;
+	switch (named.what) {
 	case SPY_RANGE_PUSH:
 		begin(r, t, &range);
 		break;
@@ -307,8 +307,8 @@ void ranges_see(struct ranges *r, const struct record *record, struct thread *ow
 			see_start(r, t, record, &range);
 		break;
 	case SPY_RANGE_END:
-		if (told.has_id)
-			see_end(r, t, record->process, told.id, &now);
+		if (named.has_id)
+			see_end(r, t, record->process, named.id, &now);
 		break;
 	case SPY_RANGE_MARK:
 		sum_of(r, range.name)->marks++;
@@ -321,7 +321,7 @@ void ranges_see(struct ranges *r, const struct record *record, struct thread *ow
 					      .mark = true});
 		break;
 	case SPY_RANGE_OPEN:
-		range.since_ns = told.since_ns;
+		range.since_ns = named.since_ns;
 		see_open(r, t, &range);
 		break;
 	default:

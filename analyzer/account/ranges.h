@@ -37,7 +37,7 @@ struct open_range {
 	uint64_t since_ns;
 	uint64_t id; /* of one that any thread may end; 0: pushed */
 	uint32_t number; /* of the name, in the process */
-	const struct range_number *told; /* NULL: the process has not told the name */
+	const struct range_number *named; /* NULL: the process has not told the name */
 	bool again; /* inside another one of the same name */
 	struct range_seen at; /* the thread's sums when it began */
 	struct range_seen own; /* of a library's, so far: nothing of it counts unless it ends */
@@ -143,7 +143,7 @@ static inline struct range_name *ranges_innermost_shown(const struct ranges *r,
 
 	if (!range)
 		return NULL;
-	return range->told ? range_number_shown(range->told) : range->name;
+	return range->named ? range_number_shown(range->named) : range->name;
 }
 
 /* Are the thread's calls of now left out? */

@@ -42,7 +42,7 @@ uint64_t work_queued(struct gpu_work *w, struct gpu_stream **last, const struct 
 	const struct gpu_stream *stream = streams_of_call(w, last, record, false);
 
 	return stream ? min_u64(stream_outstanding(stream, record_begin_ns(record)),
-				stream->submitted - stream->told)
+				stream->submitted - stream->notified)
 		      : 0;
 }
 
@@ -388,7 +388,7 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 	stream_hand_over(streams_of_device(w, record), stream, record->thread, record->ns,
 			 signature->host_visible);
 	if (unlikely(signature->does == FUNCTION_SHOWS_OTHERS)) {
-		stream->told = stream->submitted;
+		stream->notified = stream->submitted;
 		stream_function_handed(stream, record_begin_ns(record));
 	}
 	if (unlikely(marks))

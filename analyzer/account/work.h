@@ -56,7 +56,7 @@ struct gpu_stream {
 	uint64_t before_drain, done_before, drained_ns;
 	uint64_t late; /* submitted when a submission last took longer than its own work */
 	/* submitted, with the last of them that told the program how far the stream has come */
-	uint64_t told;
+	uint64_t notified;
 	struct gpu_stream *prev, *next; /* in a list of its device; prev NULL: in none yet */
 	/* In others: of those whose work has been waited for at all, and of those with host-visible
 	 * work. */

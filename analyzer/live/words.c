@@ -82,7 +82,7 @@ const char *live_thread_name(const struct live_words *w, const struct live_threa
 {
 	const struct trace *trace = t->process->trace;
 	const char *name = own_name(t), *rank = text_rank(w->texts, trace), *of = "", *device = "";
-	bool tells = *name && strncmp(name, trace->program, 15) != 0;
+	bool is_named = *name && strncmp(name, trace->program, 15) != 0;
 
 	if (rank)
 		of = arena_printf(w->texts, " of %s", rank);
@@ -90,17 +90,17 @@ const char *live_thread_name(const struct live_words *w, const struct live_threa
 		of = arena_printf(w->texts, " of %s", text_program(w->texts, trace));
 	if (t->device != SPY_DEVICE_NONE && t->slot)
 		device = text_where_runs(w->texts, trace, t->device);
-	return arena_printf(w->texts, "thread %u%s%.31s%s%s%s", t->tid, tells ? " '" : "",
-			    tells ? name : "", tells ? "'" : "", of, device);
+	return arena_printf(w->texts, "thread %u%s%.31s%s%s%s", t->tid, is_named ? " '" : "",
+			    is_named ? name : "", is_named ? "'" : "", of, device);
 }
 
 const char *live_thread_short(const struct live_words *w, const struct live_thread *t)
 {
 	const char *name = own_name(t);
-	bool tells = *name && strncmp(name, t->process->trace->program, 15) != 0;
+	bool is_named = *name && strncmp(name, t->process->trace->program, 15) != 0;
 
-	return arena_printf(w->texts, "%u%s%.31s%s", t->tid, tells ? " '" : "", tells ? name : "",
-			    tells ? "'" : "");
+	return arena_printf(w->texts, "%u%s%.31s%s", t->tid, is_named ? " '" : "",
+			    is_named ? name : "", is_named ? "'" : "");
 }
 
 const char *live_state_text(const struct live_words *w, const struct live_thread *t)

@@ -282,7 +282,7 @@ static void *work(void *data)
 }
 
 static void wait_and_log(struct workers *w,
-			 void (*tell)(const struct analysis *whole, uint64_t records))
+			 void (*print)(const struct analysis *whole, uint64_t records))
 {
 	uint64_t logged_ns = now_ns();
 	struct timespec until;
@@ -297,7 +297,7 @@ static void wait_and_log(struct workers *w,
 		if (now_ns() - logged_ns < LOG_EVERY_NS)
 			continue;
 		logged_ns = now_ns();
-		tell(w->parts->whole, w->records);
+		print(w->parts->whole, w->records);
 	}
 	pthread_mutex_unlock(&w->lock);
 }
@@ -323,7 +323,7 @@ static void replay_rest(struct parts *p, unsigned int jobs)
 }
 
 void parts_read(struct parts *p, unsigned int jobs,
-		void (*tell)(const struct analysis *whole, uint64_t records))
+		void (*print)(const struct analysis *whole, uint64_t records))
 {
 	struct workers w = {.parts = p, .logs = jobs_logs_phases()};
 	pthread_t *threads = xcalloc(jobs, sizeof(*threads));
@@ -340,7 +340,7 @@ void parts_read(struct parts *p, unsigned int jobs,
 		if (!pthread_create(&threads[n], NULL, work, &all[n]))
 			n++;
 	if (n)
-		wait_and_log(&w, tell);
+		wait_and_log(&w, print);
 	else
 		work(&all[0]); /* there may be no more threads */
 	for (i = 0; i < n; i++)

@@ -226,7 +226,7 @@ static void see_state(struct ranks *ranks, const struct record *record)
 	const struct spy_rec_nccl_state *seen = record_nccl_state(record);
 	struct rank_state *state = &ranks->states[record->process];
 
-	state->told = true;
+	state->seen = true;
 	state->state = seen->state;
 	memcpy(state->text, seen->text, sizeof(seen->text));
 }

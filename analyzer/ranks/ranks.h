@@ -193,7 +193,7 @@ struct rank_missing {
 
 /* Of a process: who serves NCCL's profiler interface. */
 struct rank_state {
-	bool told;
+	bool seen;
 	uint16_t state; /* enum spy_nccl_state */
 	char text[113];
 };

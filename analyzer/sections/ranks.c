@@ -392,7 +392,7 @@ static const char *state_words(const struct idle_writer *w, const struct ranks *
 	size_t i;
 
 	for (i = 0; i < ranks->n_states; i++)
-		if (ranks->states[i].told && ranks->states[i].state == SPY_NCCL_TAKEN)
+		if (ranks->states[i].seen && ranks->states[i].state == SPY_NCCL_TAKEN)
 			return arena_printf(w->texts,
 					    "NCCL's operations were not recorded: another profiler "
 					    "plugin is in use, %s. ",
@@ -585,7 +585,7 @@ static void add_groups(struct report *report, const struct idle_writer *w,
 
 void report_ranks(struct report *report, const struct ranks *ranks, struct symbolizer *symbols)
 {
-	bool told = ranks->n > 1 || ranks->any;
+	bool seen = ranks->n > 1 || ranks->any;
 	struct rank **order = xcalloc(ranks->n + 1, sizeof(struct rank *));
 	struct rank_row *rows = xcalloc(ranks->n + 1, sizeof(*rows));
 	struct idle_writer w;
@@ -596,10 +596,10 @@ void report_ranks(struct report *report, const struct ranks *ranks, struct symbo
 	if (report->text_only && ranks->n > ranks_kind.text_rows)
 		qsort(order, ranks->n, sizeof(*order), by_late);
 	idle_writer_init(&w, &report->arena, ranks->idle, symbols);
-	for (i = 0; told && i < report_rows(report, &ranks_kind, ranks->n); i++)
+	for (i = 0; seen && i < report_rows(report, &ranks_kind, ranks->n); i++)
 		rows[i] = describe(&w, ranks, order[i]);
-	table = report_add(report, &ranks_kind, rows, told ? ranks->n : 0);
-	if (told)
+	table = report_add(report, &ranks_kind, rows, seen ? ranks->n : 0);
+	if (seen)
 		table->intro = intro(&w, ranks);
 	add_steps(report, &w, ranks);
 	add_groups(report, &w, ranks);

@@ -195,19 +195,19 @@ static size_t complete(struct trace *trace, const struct trace_set *set, const s
 
 void hosts_find(struct trace_set *set)
 {
-	size_t *told = xcalloc(set->n_traces, sizeof(*told));
+	size_t *known = xcalloc(set->n_traces, sizeof(*known));
 	size_t *hosts = xcalloc(set->n_traces, sizeof(*hosts));
-	size_t i, n = number_hosts(set, told);
+	size_t i, n = number_hosts(set, known);
 
 	share_timelines(set);
 	for (i = 0; i < set->n_traces; i++) {
-		hosts[i] = complete(set->traces[i], set, told, n);
+		hosts[i] = complete(set->traces[i], set, known, n);
 		join(set, set->traces[i], hosts[i]);
 	}
 	name_hosts(set);
 	for (i = 0; i < set->n_traces; i++)
 		set->traces[i]->host = &set->hosts[hosts[i]];
-	free(told);
+	free(known);
 	free(hosts);
 }
 

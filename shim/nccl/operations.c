@@ -122,7 +122,7 @@ struct comm {
 	uint32_t number; /* 0: the entry is free */
 	uint32_t tid; /* thread that made it */
 	uint8_t device; /* its current one */
-	int told; /* process in whose trace it is */
+	int recorded_by; /* process in whose trace it is */
 };
 
 static struct comm comms[COMMS_MOST];
@@ -182,7 +182,8 @@ static void record_comm(struct comm *comm)
 	int pid = spy_session->pid;
 	char text[] = "interface 0";
 
-	if (!spy_session_active() || __atomic_exchange_n(&comm->told, pid, __ATOMIC_RELAXED) == pid)
+	if (!spy_session_active() ||
+	    __atomic_exchange_n(&comm->recorded_by, pid, __ATOMIC_RELAXED) == pid)
 		return;
 	text[sizeof(text) - 2] = (char)('0' + comm->is.interface);
 	if (__atomic_exchange_n(&told_on, pid, __ATOMIC_RELAXED) != pid)
@@ -228,7 +229,7 @@ static struct comm *find_comm(spy_nccl_handle handle)
  * a time. */
 static void learn_comm(struct comm *comm, const struct spy_nccl_said *said)
 {
-	if (__atomic_load_n(&comm->told, __ATOMIC_RELAXED) == spy_session->pid)
+	if (__atomic_load_n(&comm->recorded_by, __ATOMIC_RELAXED) == spy_session->pid)
 		return;
 	if (!comm->is.ranks) {
 		comm->is.hash = said->hash;

@@ -28,7 +28,7 @@ struct open_range {
 	uint64_t since; /* 0: it is just being pushed */
 	uint32_t name;
 	uint16_t domain;
-	bool told; /* its begin is in the stream */
+	bool recorded; /* its begin is in the stream */
 	bool opened; /* a window opens with it (window.h) */
 };
 
@@ -225,7 +225,7 @@ int spy_range_push(const struct spy_said *said)
 		(struct open_range){.name = said->name, .domain = said->domain, .opened = opens};
 	mine.n = n + 1; /* a signal handler's go behind it */
 	time = write_alone(SPY_RANGE_PUSH, said, 0, said->payload_type || said->category);
-	mine.open[n].told = time;
+	mine.open[n].recorded = time;
 	mine.open[n].since = time ? time : spy_clock();
 	return depth;
 }
@@ -253,7 +253,7 @@ int spy_range_pop(uint16_t domain)
 		return -1;
 	range = mine.open[--i];
 	forget_open(i, n);
-	if (range.told)
+	if (range.recorded)
 		write_alone(SPY_RANGE_POP, &(struct spy_said){.name = range.name}, 0, false);
 	else if (!spy_self->packet && spy_window_is_open())
 		count_elsewhere();
@@ -271,8 +271,9 @@ static void write_open(struct spy_thread *thread)
 
 		if (!range->since) /* its own record comes, into the packet that has just begun */
 			continue;
-		range->told = has_room(thread, NAME_ROOM + sizeof(struct spy_rec_range_value)) &&
-			      write_record(thread, SPY_RANGE_OPEN, &said, range->since, true);
+		range->recorded =
+			has_room(thread, NAME_ROOM + sizeof(struct spy_rec_range_value)) &&
+			write_record(thread, SPY_RANGE_OPEN, &said, range->since, true);
 	}
 }
 
@@ -400,7 +401,7 @@ void spy_ranges_forked(void)
 	elsewhere = lost = 0;
 	mine.uncounted = 0;
 	for (uint32_t i = 0; i < mine.n; i++)
-		mine.open[i].told = mine.open[i].opened = false;
+		mine.open[i].recorded = mine.open[i].opened = false;
 	spy_lock_forget(&objects_lock);
 	spy_names_forked();
 }

@@ -1520,7 +1520,7 @@ static void test_damaged(void **state)
 	tell_free(job, 1);
 	conclude(job);
 	assert_true(job->a.ranks.lost > 4);
-	assert_true(job->a.ranks.states[0].told);
+	assert_true(job->a.ranks.states[0].seen);
 	assert_int_equal(job->a.ranks.states[0].state, SPY_NCCL_TAKEN);
 	assert_string_equal(job->a.ranks.states[0].text, "libnccl-profiler.so");
 }
