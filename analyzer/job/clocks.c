@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include "job.h"
 
-static int by_meeting(const void *a, const void *b)
+static int by_operation(const void *a, const void *b)
 {
-	const struct meeting_row *x = a, *y = b;
+	const struct operation_row *x = a, *y = b;
 
 	return compare_u64(x->comm, y->comm) ?: compare_u64(x->key, y->key) ?:
 	       compare_u64(x->rank, y->rank) ?: compare_u64(x->slow, y->slow);
@@ -16,7 +16,7 @@ static int by_meeting(const void *a, const void *b)
 /* A row that is in both tables is one, and has been chosen by its hash. */
 static void join_rows(struct job *job)
 {
-	struct meeting_row *rows = job->rows;
+	struct operation_row *rows = job->rows;
 	size_t n = 0, i;
 
 	for (i = 0; i < job->n_rows; i++) {
@@ -42,7 +42,7 @@ static int by_host(const void *a, const void *b)
 }
 
 /* When an operation ended by the host's clock, which it began by. */
-static uint64_t host_end_ns(const struct meeting_row *row)
+static uint64_t host_end_ns(const struct operation_row *row)
 {
 	return row->host_ns + (row->end_ns - row->begin_ns);
 }
@@ -53,7 +53,7 @@ static size_t find_pairs(const struct job *job, struct pair *pairs)
 	size_t n = 0, from, to, i;
 
 	for (from = 0; from < job->n_rows; from = to) {
-		const struct meeting_row *of = NULL;
+		const struct operation_row *of = NULL;
 
 		for (to = from; to < job->n_rows && job->rows[to].key == job->rows[from].key &&
 				job->rows[to].comm == job->rows[from].comm;
@@ -61,7 +61,7 @@ static size_t find_pairs(const struct job *job, struct pair *pairs)
 			if (!of && job->rows[to].host_ns && !job->ranks[job->rows[to].rank].host)
 				of = &job->rows[to];
 		for (i = from; of && i < to; i++) {
-			const struct meeting_row *row = &job->rows[i];
+			const struct operation_row *row = &job->rows[i];
 			uint32_t host = job->ranks[row->rank].host;
 
 			if (host && row->host_ns)
@@ -95,7 +95,7 @@ void job_align_hosts(struct job *job)
 	size_t n, from, to;
 
 	if (job->n_rows)
-		qsort(job->rows, job->n_rows, sizeof(*job->rows), by_meeting);
+		qsort(job->rows, job->n_rows, sizeof(*job->rows), by_operation);
 	join_rows(job);
 	n = find_pairs(job, pairs);
 	if (n) {

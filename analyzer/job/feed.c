@@ -1,7 +1,7 @@
 /*
  * analyzer/job/feed.c: a digest is a journal of what ranks/ is told of a process, as far as it was kept: here it is told again,
  * for all ranks at once. So who was last, by how much and why, is found by the code that finds it in traces. Called by
- * meetings.c.
+ * matched.c.
  */
 #include <stdlib.h>
 #include "feed.h"
@@ -78,7 +78,7 @@ static enum idle_cause kind_of(const char *code)
 	return cause < IDLE_CAUSE_COUNT ? cause : IDLE_UNEXPLAINED;
 }
 
-static struct rank_place *place_of(struct feed *f, const struct meeting_cause *cause)
+static struct rank_place *place_of(struct feed *f, const struct operation_cause *cause)
 {
 	const struct fed_place_key key = {cause->cause, cause->where};
 	struct fed_place *place;
@@ -116,7 +116,7 @@ uint8_t job_cause_of_part(struct job *job, const struct idle_part *part)
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-static void emit_comm(struct feed *f, uint32_t number, const struct meeting_row *row)
+static void emit_comm(struct feed *f, uint32_t number, const struct operation_row *row)
 {
 	struct rank_comm_event event = {.head = {RANK_EVENT_COMM, &f->processes[row->rank]},
 					.comm = {.comm = number,
@@ -127,7 +127,7 @@ static void emit_comm(struct feed *f, uint32_t number, const struct meeting_row 
 	ranks_apply(&f->ranks, &event.head);
 }
 
-static struct rank_op *op_new(struct feed *f, const struct meeting_row *row, bool aside)
+static struct rank_op *op_new(struct feed *f, const struct operation_row *row, bool aside)
 {
 	struct rank_op *op = xcalloc(1, sizeof(*op) + DIGEST_OPERATION_CAUSES * sizeof(*op->parts));
 	size_t i;
@@ -147,7 +147,7 @@ static struct rank_op *op_new(struct feed *f, const struct meeting_row *row, boo
 	return op;
 }
 
-static void emit_row(struct feed *f, const struct meeting_row *row, bool aside)
+static void emit_row(struct feed *f, const struct operation_row *row, bool aside)
 {
 	const struct process *process = &f->processes[row->rank];
 	uint32_t id = (uint32_t)(row - f->job->rows);
@@ -196,7 +196,7 @@ static int by_at(const void *a, const void *b)
 }
 
 /* Most of its ranks have it because it came late. */
-static bool is_aside(const struct meeting_row *rows, size_t n)
+static bool is_aside(const struct operation_row *rows, size_t n)
 {
 	size_t i, chosen = 0;
 
@@ -211,7 +211,7 @@ static void emit_comms(struct feed *f)
 	size_t i;
 
 	for (i = 0; i < f->job->n_rows; i++) {
-		struct meeting_row *row = &f->job->rows[i];
+		struct operation_row *row = &f->job->rows[i];
 
 		if (!i || row->comm != row[-1].comm)
 			number++;
@@ -225,7 +225,7 @@ static void emit_comms(struct feed *f)
 
 static size_t find_spans(const struct job *job, struct rows_span *spans)
 {
-	const struct meeting_row *rows = job->rows;
+	const struct operation_row *rows = job->rows;
 	size_t n = 0, i;
 
 	for (i = 0; i < job->n_rows; i++) {
@@ -291,7 +291,7 @@ static void emit_all(struct feed *f)
 {
 	const struct job *job = f->job;
 	struct rows_span *spans = xcalloc(job->n_rows + 1, sizeof(*spans));
-	const struct meeting_row *rows = job->rows;
+	const struct operation_row *rows = job->rows;
 	size_t n = find_spans(job, spans), i, j;
 
 	find_all_outside(job, spans, n);

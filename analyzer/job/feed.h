@@ -1,5 +1,5 @@
 /*
- * analyzer/job/feed.h: operations of digests, matched and evaluated by ranks/ as those of traces are. For meetings.c.
+ * analyzer/job/feed.h: operations of digests, matched and evaluated by ranks/ as those of traces are. For matched.c.
  */
 #ifndef CUDASPY_JOB_FEED_H
 #define CUDASPY_JOB_FEED_H

@@ -54,7 +54,7 @@ struct job_rank {
 		uint64_t longest_ns; /* of one call, or more than that */
 	} lost[JOB_LOST_TO];
 	uint64_t own_ns, own_operations; /* of its GPU, exactly; 0 unknown */
-	/* Of collective operations: filled in by meetings.c; last, late_ns, waited_ns as in struct rank */
+	/* Of collective operations: filled in by matched.c; last, late_ns, waited_ns as in struct rank */
 	uint64_t
 		met; /* sampled ones in which others were there, too, and clocks could be aligned */
 	uint64_t last; /* of these, those in which it came last, and others waited for it … */
@@ -203,7 +203,7 @@ struct job {
 	uint64_t n_unknown_causes;
 	const char *causes[JOB_CAUSES_MOST]; /* codes, by index */
 	size_t n_causes;
-	uint64_t meetings, unaligned; /* operations that were compared, and that could not be */
+	uint64_t compared, unaligned; /* operations that were compared, and that could not be */
 	uint64_t typical_ns; /* from an operation to the next like it, median */
 	uint64_t align_error_ns; /* the worst rank's */
 	struct job_slow slow[JOB_SLOW_MOST];
@@ -228,7 +228,7 @@ struct job {
 	uint32_t
 		straggler; /* rank that holds the others up, by the rules for traces; UINT32_MAX: none */
 	enum straggler_by straggler_by;
-	struct meeting_row *rows; /* while it is made: load.c, meetings.c */
+	struct operation_row *rows; /* while it is made: load.c, matched.c */
 	size_t n_rows;
 };
 
@@ -248,7 +248,7 @@ const char *job_cause_text(const char *code);
 /* ---- for the files of this folder ------------------------------------------------------------ */
 
 /* An operation of a rank: a row of the tables "meetings" and "slow". */
-struct meeting_row {
+struct operation_row {
 	uint64_t key, comm, bytes;
 	uint32_t rank;
 	uint32_t comm_number; /* from 1 on: feed.c */
@@ -259,7 +259,7 @@ struct meeting_row {
 	uint64_t host_ns, host_error_ns; /* the same of its begin; 0 unknown */
 	uint64_t begin_ns, end_ns; /* GPU's timer */
 	uint64_t period_ns, work;
-	struct meeting_cause {
+	struct operation_cause {
 		uint8_t cause;
 		uint64_t ns, where; /* 0 unknown */
 	} causes[DIGEST_OPERATION_CAUSES];
@@ -279,7 +279,7 @@ void job_sums_release(struct job *job);
 struct job_sum **job_sums(const struct job *job, enum job_sum_table table, size_t *n);
 
 void job_align_hosts(struct job *job); /* clocks.c */
-void job_meet(struct job *job); /* meetings.c: who was last, when the begin is known */
+void job_match(struct job *job); /* matched.c: who was last, when the begin is known */
 void job_begin(struct job *job); /* cover.c: when it began */
 /* A time of a rank's host, since the job's begin, by the first host's clock as far as that is known; no less than 0. */
 uint64_t job_at_ns(const struct job *job, uint32_t rank, uint64_t ns);

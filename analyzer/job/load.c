@@ -254,12 +254,12 @@ static void load_row(struct loading *l, uint32_t table, uint32_t row)
 	uint64_t timer_ns = number_at(l, D_RANK, 0, D_RANK_timer_base_ns);
 	uint64_t host_1_ns = number_at(l, table, row, D_MEET_host_1_ns);
 	struct job *job = l->job;
-	struct meeting_row *m;
+	struct operation_row *m;
 	uint32_t i;
 
 	job->rows = grow(job->rows, job->n_rows, sizeof(*job->rows));
 	m = &job->rows[job->n_rows++];
-	*m = (struct meeting_row){
+	*m = (struct operation_row){
 		.key = number_at(l, table, row, D_MEET_key),
 		.comm = number_at(l, table, row, D_MEET_comm),
 		.bytes = number_at(l, table, row, D_MEET_bytes),
@@ -629,7 +629,7 @@ void job_init(struct job *job, const struct digest *digest)
 	job_share(job);
 	job_align_hosts(job);
 	job_begin(job);
-	job_meet(job);
+	job_match(job);
 	job_cover(job);
 	job_differ(job);
 }

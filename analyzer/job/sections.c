@@ -98,13 +98,13 @@ static const char *collectives_words(struct arena *texts, const struct job *job)
 {
 	const char *unaligned = "";
 
-	if (!job->meetings && !job->unaligned)
+	if (!job->compared && !job->unaligned)
 		return NULL;
 	if (job->unaligned)
 		unaligned = arena_printf(texts, "; of %s clocks could not be aligned",
 					 text_count(texts, job->unaligned, "more operation"));
 	return arena_printf(texts, "%s of several ranks compared, chosen by chance%s",
-			    text_count(texts, job->meetings, "operation"), unaligned);
+			    text_count(texts, job->compared, "operation"), unaligned);
 }
 
 static const char *clocks_words(struct arena *texts, const struct job *job)
@@ -112,7 +112,7 @@ static const char *clocks_words(struct arena *texts, const struct job *job)
 	uint64_t most_ns = 0, error_ns = 0;
 	size_t i, n = 0;
 
-	if (!job->meetings)
+	if (!job->compared)
 		return NULL;
 	for (i = 1; i < job->n_hosts; i++) {
 		if (!job->hosts[i].clock_known)
@@ -165,7 +165,7 @@ static const char *found_words(struct arena *texts, const struct job *job,
 	uint64_t n = row->problems - job->n_findings;
 	const char *sites = n ? text_count(texts, n, "problem") : "no problem";
 
-	if (job->n_ranks == 2 && !job->meetings && !job->n_findings)
+	if (job->n_ranks == 2 && !job->compared && !job->n_findings)
 		return arena_printf(texts,
 				    "%s of the program; two ranks that have no collective "
 				    "operations in common are not compared",
@@ -226,7 +226,7 @@ static void add_summary(struct report *report, const struct job *job)
 		.calls = job->calls,
 		.calls_ns = job->calls_ns,
 		.lost_ns = job->lost_ns,
-		.compared = job->meetings,
+		.compared = job->compared,
 		.unaligned = job->unaligned,
 		.align_error_ns = job->align_error_ns,
 		.typical_ns = job->typical_ns,

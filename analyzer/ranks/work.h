@@ -174,7 +174,7 @@ struct rank_member {
 	struct rank_lag lag;
 	/* So far it is behind the others since something waited for its operations: evaluate.c. */
 	uint64_t behind_ns;
-	uint64_t behind_middle_ns; /* the same behind the middle of the ranks: job/meetings.c */
+	uint64_t behind_middle_ns; /* the same behind the middle of the ranks: job/matched.c */
 	uint64_t sampled_end_ns; /* of its operation before, by the GPU's timer: sample.c */
 	size_t sampled_comm_1; /* its communicator in the rank's samples */
 	/* Of the block that is evaluated. */
@@ -200,7 +200,7 @@ struct rank_op {
 	int64_t arrival_ns, left_ns; /* by the reference's timer: begin and end */
 	uint64_t wait_ns; /* of it, until the last one came */
 	uint64_t gpu_operations; /* handed over since the lane's operation before */
-	const struct meeting_row *row; /* of a digest that it comes from; NULL: of traces */
+	const struct operation_row *row; /* of a digest that it comes from; NULL: of traces */
 	/* Until then: its process's recording was dormant, or numbers of its rank's operations are missing. */
 	uint64_t holes;
 	struct rank_site_sum *site;

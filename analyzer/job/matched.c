@@ -1,5 +1,5 @@
 /*
- * analyzer/job/meetings.c: collective operations of all ranks: how late each of them came, and why; and which operations came
+ * analyzer/job/matched.c: collective operations of all ranks: how late each of them came, and why; and which operations came
  * long after the one like it before. Who was last, and how long the others waited for it, ranks/ finds, which is given the
  * operations again (feed.c), and shows each as it is evaluated. Called when all ranks are loaded.
  */
@@ -11,7 +11,7 @@
 
 /* ---- one operation --------------------------------------------------------------------------- */
 
-struct meeting {
+struct matched {
 	struct job *job;
 	struct rank_instance *instance;
 	size_t n, n_aligned;
@@ -21,7 +21,7 @@ struct meeting {
 };
 
 /* False: fewer than two ranks, whose clocks are known, were there. */
-static bool meet(struct meeting *m)
+static bool match(struct matched *m)
 {
 	int64_t *arrivals = xcalloc(m->instance->n_ops + 1, sizeof(*arrivals));
 	const struct rank_op *op;
@@ -44,7 +44,7 @@ static bool meet(struct meeting *m)
 }
 
 /* How late it was behind the middle, by more than clocks can tell. */
-static uint64_t late_by(const struct meeting *m, const struct rank_op *op)
+static uint64_t late_by(const struct matched *m, const struct rank_op *op)
 {
 	uint64_t late_ns =
 		op->arrival_ns > m->middle_ns ? (uint64_t)(op->arrival_ns - m->middle_ns) : 0;
@@ -65,7 +65,7 @@ static uint64_t new_of(const struct rank_op *op, uint64_t late_ns)
 }
 
 /* Of one that was last, ranks/ has found why: with what it was late by before. */
-static void see_reasons(struct meeting *m, const struct rank_op *op, uint64_t late_ns)
+static void see_reasons(struct matched *m, const struct rank_op *op, uint64_t late_ns)
 {
 	struct job_rank *rank = &m->job->ranks[op->row->rank];
 	struct rank_reasons reasons;
@@ -86,7 +86,7 @@ static void see_reasons(struct meeting *m, const struct rank_op *op, uint64_t la
 	}
 }
 
-static void see_late(struct meeting *m, const struct rank_op *op, uint64_t late_ns, bool is_last)
+static void see_late(struct matched *m, const struct rank_op *op, uint64_t late_ns, bool is_last)
 {
 	struct job_rank *rank = &m->job->ranks[op->row->rank];
 
@@ -115,11 +115,11 @@ static void note_late(struct job *job, uint32_t rank, uint64_t late_ns)
 }
 
 /* Those that were chosen by their period are no sample of all. */
-static void see_meeting(struct meeting *m, const struct rank_op *last)
+static void see_matched(struct matched *m, const struct rank_op *last)
 {
 	const struct rank_op *op;
 
-	m->job->meetings++;
+	m->job->compared++;
 	rank_parts_next(&m->job->parts);
 	for (op = m->instance->ops; op; op = op->next) {
 		struct job_rank *rank = &m->job->ranks[op->row->rank];
@@ -161,7 +161,7 @@ struct kinds {
 
 #define KINDS_MOST 256
 
-static struct kind *kind_of(struct kinds *kinds, const struct meeting_row *row, bool make)
+static struct kind *kind_of(struct kinds *kinds, const struct operation_row *row, bool make)
 {
 	size_t i;
 
@@ -206,7 +206,7 @@ static void find_kinds(const struct job *job, struct kinds *kinds)
 	size_t i;
 
 	for (i = 0; i < job->n_rows; i++) {
-		const struct meeting_row *row = &job->rows[i];
+		const struct operation_row *row = &job->rows[i];
 		struct kind *kind = row->slow ? NULL : kind_of(kinds, row, true);
 
 		if (!kind || !row->period_ns)
@@ -233,7 +233,7 @@ static int by_at(const void *a, const void *b)
 }
 
 /* Periods of the ranks that have it; where most ranks do not, it was slow for none but these. */
-static uint64_t period_of(struct meeting *m, uint64_t *at_ns)
+static uint64_t period_of(struct matched *m, uint64_t *at_ns)
 {
 	const struct rank_op *op;
 	size_t n = 0;
@@ -248,7 +248,7 @@ static uint64_t period_of(struct meeting *m, uint64_t *at_ns)
 }
 
 /* Of the last one; UINT32_MAX: none is known. */
-static uint32_t cause_of(const struct meeting *m, uint64_t late_ns)
+static uint32_t cause_of(const struct matched *m, uint64_t late_ns)
 {
 	uint64_t sums[JOB_CAUSES_MOST] = {0};
 	struct rank_reasons reasons;
@@ -263,9 +263,9 @@ static uint32_t cause_of(const struct meeting *m, uint64_t late_ns)
 	return sums[most] ? (uint32_t)most : UINT32_MAX;
 }
 
-static void see_slow(struct meeting *m, struct kinds *kinds)
+static void see_slow(struct matched *m, struct kinds *kinds)
 {
-	const struct meeting_row *row = m->instance->ops->row;
+	const struct operation_row *row = m->instance->ops->row;
 	struct kind *kind = kind_of(kinds, row, false);
 	struct job_slow slow = {.rank = UINT32_MAX, .cause = UINT32_MAX, .place = ""};
 	uint64_t late_ns, period_ns;
@@ -328,16 +328,16 @@ struct seeing {
 static void see(void *data, struct rank_instance *instance, const struct rank_op *last)
 {
 	struct seeing *s = data;
-	struct meeting m = {.job = s->job, .instance = instance, .values = s->values};
+	struct matched m = {.job = s->job, .instance = instance, .values = s->values};
 
-	if (!meet(&m))
+	if (!match(&m))
 		s->job->unaligned += m.n > 1;
 	else if (!instance->ops->aside)
-		see_meeting(&m, last);
+		see_matched(&m, last);
 	see_slow(&m, &s->kinds);
 }
 
-void job_meet(struct job *job)
+void job_match(struct job *job)
 {
 	struct seeing s = {.job = job};
 	uint64_t longest_ns = 0;
