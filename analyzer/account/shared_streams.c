@@ -137,11 +137,11 @@ static uint64_t others_before(const struct stream_sharing *s, const struct threa
 
 	for (i = 0; i < STREAM_WAITS && i < s->n_waits; i++) {
 		const struct stream_wait *wait = &s->waits[i];
-		bool alike = direction == SPY_DIR_UNKNOWN || wait->direction == direction;
+		bool same_direction = direction == SPY_DIR_UNKNOWN || wait->direction == direction;
 
 		if (wait->by != thread)
-			*(alike ? &alike_ns : &until_ns) =
-				max_u64(alike ? alike_ns : until_ns, wait->end_ns);
+			*(same_direction ? &alike_ns : &until_ns) =
+				max_u64(same_direction ? alike_ns : until_ns, wait->end_ns);
 	}
 	return until_ns - min_u64(alike_ns, until_ns);
 }

@@ -124,7 +124,7 @@ static bool was_called(const struct callstats *stats, uint32_t fn)
 
 /* "; cuMemFree_v2 was called": the shortest name of a function that was, with that word in it; else what is most like
  * the word of all that one can ask about; or nothing. */
-static const char *alike(const struct analysis *a, const char *word, char *text, size_t size)
+static const char *similar_name(const struct analysis *a, const char *word, char *text, size_t size)
 {
 	struct suggest suggest = {.word = word};
 	const char *name, *shortest = NULL;
@@ -161,10 +161,10 @@ static bool find_function(struct subject *subject, const struct analysis *a, con
 	if (fn == a->set->functions.count)
 		warn("why: '%s' is no finding (1), no thread's number, nor the name of one, no "
 		     "CUDA function, no lock (L1), no GPU (gpu0) and no place (file.cu:17)%s",
-		     name, alike(a, name, text, sizeof(text)));
+		     name, similar_name(a, name, text, sizeof(text)));
 	else if (!was_called(&a->stats, fn))
 		warn("why: %s was never called in these traces%s", name,
-		     alike(a, name, text, sizeof(text)));
+		     similar_name(a, name, text, sizeof(text)));
 	else
 		*subject = (struct subject){.kind = SUBJECT_CALL, .fn = fn};
 	return subject->kind == SUBJECT_CALL;

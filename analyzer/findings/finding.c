@@ -599,9 +599,10 @@ static void show_sum(const struct accounting *a, struct small_cases *small)
 
 	if (small->cases < 2 || finding_little(small->ns, cost_share.share))
 		return;
-	small->first->alike = (struct alike){.count = small->cases - 1,
-					     .ns = small->ns - cost_ns(&small->first->cost),
-					     .cost_share = cost_share};
+	small->first->similar =
+		(struct similar_cases){.count = small->cases - 1,
+				       .ns = small->ns - cost_ns(&small->first->cost),
+				       .cost_share = cost_share};
 	small->first->remarks.shown = true;
 }
 

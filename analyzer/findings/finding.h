@@ -81,7 +81,7 @@ struct remarks {
 
 /* Minor ones of its detector at other places, and what they cost, if together with it that is not
  * minor; it is the costliest of them, and a note. */
-struct alike {
+struct similar_cases {
 	uint64_t count, ns;
 	struct cost_share cost_share; /* of all of them together */
 };
@@ -144,7 +144,7 @@ struct finding {
 	struct cost cost;
 	struct remarks remarks;
 	struct recurrence recurrence; /* of a site; else unknown */
-	struct alike alike;
+	struct similar_cases similar;
 	struct finding_place place;
 	struct finding_stacks stacks;
 	struct finding_lookup lookup;

@@ -168,11 +168,11 @@ static bool decide_by_nvtx(struct ranks *ranks, struct rank_steps_work *s)
 /* How many of a thousand operations are like those so much later. */
 static uint32_t likeness(const struct rank_steps_work *s, uint32_t period)
 {
-	uint32_t i, n = s->n_log - period, alike = 0;
+	uint32_t i, n = s->n_log - period, equal = 0;
 
 	for (i = 0; i < n; i++)
-		alike += s->log[i].signature == s->log[i + period].signature;
-	return (uint32_t)((uint64_t)1000 * alike / n);
+		equal += s->log[i].signature == s->log[i + period].signature;
+	return (uint32_t)((uint64_t)1000 * equal / n);
 }
 
 #define ALIKE_LEAST 900
@@ -197,11 +197,11 @@ static uint32_t find_period(const struct rank_steps_work *s)
 /* Where a period repeats without a fault. */
 static uint32_t clean_place(const struct rank_steps_work *s, uint32_t period)
 {
-	uint32_t i, alike = 0;
+	uint32_t i, equal = 0;
 
 	for (i = 0; i + period < s->n_log; i++) {
-		alike = s->log[i].signature == s->log[i + period].signature ? alike + 1 : 0;
-		if (alike == period)
+		equal = s->log[i].signature == s->log[i + period].signature ? equal + 1 : 0;
+		if (equal == period)
 			return i + 1 - period;
 	}
 	return 0;

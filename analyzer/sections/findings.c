@@ -143,7 +143,8 @@ static const char *share_text(struct arena *texts, const struct cost_share *cost
 }
 
 /* "; with 11 more like it, each minor, it is 40.2 ms, 5.2 % of …"; nothing if there are none. */
-static const char *alike_text(struct arena *texts, const struct alike *alike, uint64_t cost_ns)
+static const char *alike_text(struct arena *texts, const struct similar_cases *alike,
+			      uint64_t cost_ns)
 {
 	if (!alike->count)
 		return "";
@@ -189,7 +190,7 @@ static const char *cost_text(struct arena *texts, const struct model *model,
 {
 	const struct cost *cost = &f->cost;
 	const char *share = share_text(texts, &cost->cost_share);
-	const char *alike = alike_text(texts, &f->alike, cost_ns(cost));
+	const char *alike = alike_text(texts, &f->similar, cost_ns(cost));
 	const char *recurs = recurs_text(texts, model, f);
 
 	if (cost->unknown)
@@ -359,8 +360,8 @@ static struct finding_row describe(struct arena *texts, const struct model *mode
 		.idle_gpu_ns = if_known(cost->idle_gpu_known, cost->idle_gpu_ns),
 		.count = f->count,
 		.bytes = f->bytes,
-		.alike = f->alike.count,
-		.alike_ns = f->alike.ns,
+		.alike = f->similar.count,
+		.alike_ns = f->similar.ns,
 		.offset = place->offset,
 		.line = place->line,
 		.processes = f->origin.processes,
