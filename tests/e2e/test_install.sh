@@ -8,6 +8,8 @@ in_top() {
 	make -s -C "$top" BUILD="$CUDASPY_BUILD" DESTDIR="$tmp/root" PREFIX=/opt/spy "$@" >make.log 2>&1 ||
 		fail "make $*: $(tail -n 5 make.log)"
 }
+# Other tests run what would be built here.
+make -q -C "$top" BUILD="$CUDASPY_BUILD" installable >/dev/null 2>&1 || fail "the sources have changed since they were built: make test-build"
 in_top install
 installed=$tmp/root/opt/spy/bin/cudaspy
 [ -x "$installed" ] || fail "no command"
