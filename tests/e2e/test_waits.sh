@@ -113,6 +113,10 @@ expect_records "$trace" cudaLaunchHostFunc=1 cuLaunchHostFunc=10
 play stranger
 expect "stranger: waits" "$(waits " flags=0x8 holder=$(awk '{ print $2 }' printed)" | wc -l)" 2
 expect "stranger: names" "$(grep -c "non_cuda_thread\] .*tid=$(awk '{ print $2 }' printed) name=\"no calls here\"" dump)" 1
+# Metadata of earlier versions has another name for that record.
+sed -i 's/"non_cuda_thread"/"stranger"/' "$trace/metadata"
+grep -q '"stranger"' "$trace/metadata" || fail "metadata has no such name"
+expect "its earlier name: warnings" "$("$tool" dump "$trace" 2>&1 >/dev/null)" ""
 
 # What has no record of its own any more is in the last one of its kind. The scheduler's account may be lost.
 play flood 5000
