@@ -29,13 +29,14 @@ sed -n 's/^\t\.id = "\(.*\)",$/\1/p' "$root"/analyzer/detectors/*.c | sort -u >d
 # and "false DETECTOR NAME caller cost", from labels, truth/ and report.json. Of code loaded behind work the report tells
 # no cost; what it took then is what the accounts say, in which locks are apart.
 judged() {
-	jq -r '.accounts[] | ["#", .thread, .function, .not_running_ns] | @tsv' report.json >idle || fail "$1: no accounts"
-	jq -r '.accounts as $accounts | .findings[] | . as $f |
+	: >idle >findings
+	jq -r '(.accounts[] | ["#", .thread, .function, .not_running_ns] | @tsv), (.accounts as $accounts | .findings[] | . as $f |
 		[.id, .caller // "-", .function // "-",
 		.own_ns // (if .id == "hidden-sync" then [$accounts[] | select(.function == $f.function).gpu_hidden_ns] | add
 			else .total_ns end) // 0,
-		.severity] | @tsv' \
-		report.json >findings || fail "$1: findings that cannot be read"
+		.severity] | @tsv)' \
+		report.json >rows || fail "$1: accounts or findings that cannot be read"
+	awk '{ print >($1 == "#" ? "idle" : "findings") }' rows
 	awk -F'\t' -v name="$1" -v clean="$2" '
 	FILENAME == ARGV[1] { known[$1] = 1; next }
 	FILENAME == ARGV[2] { split($0, row, " ")
