@@ -13,11 +13,12 @@ happened() {
 		END { for (call in n) print call, n[call] }' truth/truth.*.tsv | sort
 }
 
-# The same from a trace: of rows that are recorded, calls inside others may only be counted, as if they succeeded.
+# The same from a trace: of rows that are recorded, calls inside others may only be counted, as if they succeeded; rows that are
+# counted may have records.
 seen() {
 	"$tool" dump "$1" | awk '
 		FILENAME != "-" { if (/^ENTRY/ && / TRACED,/) traced[substr($1, 7, length($1) - 7)] = 1; next }
-		$4 !~ /^\[/ { n[$4 " " $6]++ }
+		$4 in traced { n[$4 " " $6]++ }
 		$4 == "[count]" {
 			split($8, function_is, "=")
 			split($9, count_is, "=")
