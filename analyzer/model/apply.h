@@ -24,6 +24,7 @@ void model_apply_mps(struct process *process, const struct record *record);
 
 /* stacks.c */
 void model_apply_stack(struct process *process, const struct record *record);
+void model_apply_place(struct model *model, struct process *process, const struct record *record);
 void model_apply_python_code(struct process *process, const struct record *record);
 void model_apply_python_stack(const struct record *record);
 

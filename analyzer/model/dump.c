@@ -427,6 +427,51 @@ static void print_python_stack(const struct dump *dump, const struct record *rec
 			r->lines[i]);
 }
 
+static void print_place(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_place *r = &record->raw->place;
+	unsigned int i;
+
+	fprintf(dump->out, " place=%" PRIu32, r->place);
+	for (i = 0; i < r->python && i < r->count; i++)
+		fprintf(dump->out, "%s%" PRIu32 ":%" PRIu32,
+			i ? "," : " lines=", (uint32_t)(r->words[i] >> 32), (uint32_t)r->words[i]);
+	for (i = r->python; !dump->stable && i < r->count; i++) {
+		fputs(i > r->python ? "," : " frames=", dump->out);
+		print_frame(dump, record, r->words[i]);
+	}
+}
+
+static void print_sample(const struct dump *dump, const struct record *record)
+{
+	static const char *const states[] = {"ran", "blocked", "cut", "gc", "gil", "holder"};
+	const struct spy_rec_sample *r = &record->raw->sample;
+	const char *comma = " state=";
+	unsigned int i;
+
+	fprintf(dump->out,
+		" of=%" PRIu32 " place=%" PRIu32 " weight=%" PRIu32 " ago=%" PRIu32
+		" holder=%" PRIu32,
+		r->tid, r->place, r->weight, r->ago, r->holder);
+	for (i = 0; i < ARRAY_SIZE(states); i++)
+		if (r->state >> i & 1) {
+			fprintf(dump->out, "%s%s", comma, states[i]);
+			comma = ",";
+		}
+}
+
+static void print_gpu_look(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_gpu_look *r = &record->raw->gpu_look;
+
+	fprintf(dump->out,
+		" gpu=%u busy=%u clock=%u clock_most=%u reasons=0x%" PRIx64 " power=%" PRIu32
+		" power_limit=%" PRIu32 " temperature=%u others=%u other_pid=%" PRIu32
+		" used_bytes=%" PRIu64 " others_bytes=%" PRIu64 " known=%" PRIu32,
+		r->device, r->busy, r->clock, r->clock_most, r->reasons, r->power, r->power_limit,
+		r->temperature, r->others, r->other_pid, r->used_bytes, r->others_bytes, r->known);
+}
+
 /* Times of CUPTI's clock are not the trace's. */
 static void print_gpu_op(const struct dump *dump, const struct record *record)
 {
@@ -671,6 +716,9 @@ static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_COST] = print_cost,
 	[SPY_EV_PART] = print_part,
 	[SPY_EV_HOST_FUNCTION] = print_host_function,
+	[SPY_EV_PLACE] = print_place,
+	[SPY_EV_SAMPLE] = print_sample,
+	[SPY_EV_GPU_LOOK] = print_gpu_look,
 };
 /* clang-format on */
 

@@ -71,6 +71,7 @@ static void release_process(struct process *process)
 	HASH_EMPTY (process->given_names, given, next_given)
 		free(given);
 	free(process->stacks);
+	free(process->sampled);
 	free(process->modules);
 	places_release(&process->places);
 	free(process->gpus);
@@ -132,6 +133,9 @@ static void apply_named(struct model *model, struct record *record)
 	case SPY_EV_STACK:
 		model_apply_stack(process, record);
 		model->n_stacks++;
+		break;
+	case SPY_EV_PLACE:
+		model_apply_place(model, process, record);
 		break;
 	case SPY_EV_PYTHON_CODE:
 		model_apply_python_code(process, record);

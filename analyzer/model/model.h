@@ -169,6 +169,9 @@ struct process {
 	struct given_name *given_names; /* by thread */
 	struct stack **stacks; /* in the order of their records */
 	size_t n_stacks;
+	/* Where samples were: by number, SPY_PLACES + 1 of them; NULL: none yet. And the one that the record behind it means. */
+	struct stack **sampled;
+	struct stack *sampled_once;
 	struct thread *threads, *last_thread;
 	struct thread *many; /* NULL: not asked for yet */
 	uint64_t first_ns, last_ns; /* of its records; first_ns > last_ns: none */
@@ -317,6 +320,9 @@ static inline const struct stack *model_stack(const struct record *call)
 }
 
 /* What a frame in Python is called; NULL unknown. */
+/* Where a sample was that names that place; NULL: unknown. Once for each sample, in their order. */
+const struct stack *model_sampled(struct process *process, uint32_t place);
+
 const struct python_code *model_python(const struct stack *stack, const struct python_frame *frame);
 
 /* The youngest thread of that number, or NULL. */

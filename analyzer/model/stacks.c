@@ -28,6 +28,51 @@ void model_apply_stack(struct process *process, const struct record *record)
 	record->thread->stack = stack;
 }
 
+/* A place that has a number is kept: any later sample may be there. */
+void model_apply_place(struct model *model, struct process *process, const struct record *record)
+{
+	const struct spy_rec_place *of = record_place(record);
+	uint8_t n = of->count - (of->python < of->count ? of->python : of->count), i;
+	struct stack *stack;
+
+	if (of->place > SPY_PLACES)
+		return;
+	if (!process->sampled)
+		process->sampled = xcalloc(SPY_PLACES + 1, sizeof(struct stack *));
+	if (process->sampled[of->place])
+		return; /* told again */
+	stack = xcalloc(1, sizeof(*stack) + n * sizeof(stack->frames[0]));
+	stack->process = process;
+	stack->ns = record->ns;
+	stack->time = of->head.time;
+	stack->fn = SPY_FN_NONE;
+	stack->n = n;
+	stack->pinned = of->place;
+	stack->n_python = (uint8_t)min_u64(of->count - n, SPY_PYTHON_MOST);
+	for (i = 0; i < stack->n_python; i++)
+		stack->python[i] = (struct python_frame){(uint32_t)(of->words[i] >> 32),
+							 (uint32_t)of->words[i]};
+	memcpy(stack->frames, (const char *)&of->words[of->count] - n * sizeof(of->words[0]),
+	       n * sizeof(stack->frames[0]));
+	process->stacks = grow(process->stacks, process->n_stacks, sizeof(*process->stacks));
+	process->stacks[process->n_stacks++] = stack;
+	model->n_stacks++;
+	if (of->place)
+		process->sampled[of->place] = stack;
+	else
+		process->sampled_once = stack;
+}
+
+const struct stack *model_sampled(struct process *process, uint32_t place)
+{
+	const struct stack *once = process->sampled_once;
+
+	process->sampled_once = NULL;
+	if (!place)
+		return once;
+	return process->sampled && place <= SPY_PLACES ? process->sampled[place] : NULL;
+}
+
 static void forget_stacks_of(struct process *process)
 {
 	size_t i, kept = 0;

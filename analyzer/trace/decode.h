@@ -252,6 +252,26 @@ static inline struct cost_record decode_cost(const struct record *record)
 	return cost;
 }
 
+/* SPY_EV_SAMPLE: where a thread was, between two calls. */
+struct sample_record {
+	uint64_t ns; /* when it was looked at */
+	uint64_t weight_us; /* so much of its time it stands for */
+	uint32_t tid, place, holder;
+	uint16_t state; /* enum spy_sample_state, or-ed */
+};
+
+static inline struct sample_record decode_sample(const struct record *record)
+{
+	const struct spy_rec_sample *raw = &record->raw->sample;
+
+	return (struct sample_record){.ns = record->ns - min_u64(raw->ago, record->ns),
+				      .weight_us = raw->weight,
+				      .tid = raw->tid,
+				      .place = raw->place,
+				      .holder = raw->holder,
+				      .state = raw->state};
+}
+
 /* SPY_EV_GPU_CLOCK: CUPTI's clock against the trace's. */
 struct gpu_clock_record {
 	bool valid; /* taken before the record was written */

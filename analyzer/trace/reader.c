@@ -615,6 +615,8 @@ static size_t record_size(const struct reader *r)
 	if (record->other.event >= SPY_EV_COUNT_ALL)
 		return SIZE_MAX;
 	size = record_layouts[record->other.event].bytes;
+	if (record->other.event == SPY_EV_PLACE && size <= left)
+		size += record->place.count * sizeof(record->place.words[0]);
 	for (i = 0; i < record_layouts[record->other.event].texts; i++) {
 		if (size >= left)
 			return 0;

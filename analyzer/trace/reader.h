@@ -66,6 +66,9 @@ union spy_any {
 	struct spy_rec_cost cost;
 	struct spy_rec_part part;
 	struct spy_rec_host_function host_function;
+	struct spy_rec_place place;
+	struct spy_rec_sample sample;
+	struct spy_rec_gpu_look gpu_look;
 };
 
 /* Per record type: bytes before the texts, number of texts, name in metadata. */

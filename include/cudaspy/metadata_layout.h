@@ -94,7 +94,10 @@
 	EVENT(SPY_EV_WINDOW, spy_rec_window, window, 0) \
 	EVENT(SPY_EV_COST,   spy_rec_cost,   cost,   0) \
 	EVENT(SPY_EV_PART, spy_rec_part, part, 0) \
-	EVENT(SPY_EV_HOST_FUNCTION, spy_rec_host_function, host_function, 0)
+	EVENT(SPY_EV_HOST_FUNCTION, spy_rec_host_function, host_function, 0) \
+	EVENT(SPY_EV_PLACE,  spy_rec_place,  place,  0) \
+	EVENT(SPY_EV_SAMPLE, spy_rec_sample, sample, 0) \
+	EVENT(SPY_EV_GPU_LOOK, spy_rec_gpu_look, gpu_look, 0)
 
 /* Names of the values of the small enums of trace_format.h, in their order, from 0. */
 #define SPY_MEMORY_KINDS(NAME) \
@@ -664,7 +667,35 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\taddress64 _stream;\n"
 		       "\t\tu64 handed;\n"
 		       "\t\taddress48 caller;\n"
-		       "\t\tu16 context;\n");
+		       "\t\tu16 context;\n")
+	SPY_TSDL_EVENT("43", "place",
+		       "\t\tu8 python;\n"
+		       "\t\tu8 count;\n"
+		       "\t\tu32 place;\n"
+		       "\t\taddress64 words[count];\n")
+	SPY_TSDL_EVENT("44", "sample",
+		       "\t\tu16 state;\n"
+		       "\t\tu32 tid;\n"
+		       "\t\tu32 place;\n"
+		       "\t\tu32 holder;\n"
+		       "\t\tu32 weight;\n"
+		       "\t\tu32 ago;\n")
+	SPY_TSDL_EVENT("45", "gpu_look",
+		       "\t\tu8 device;\n"
+		       "\t\tu8 busy;\n"
+		       "\t\tu16 clock_mhz;\n"
+		       "\t\tu16 clock_most_mhz;\n"
+		       "\t\tu64 reasons;\n"
+		       "\t\tu32 power;\n"
+		       "\t\tu32 power_limit;\n"
+		       "\t\tu16 temperature;\n"
+		       "\t\tu16 others;\n"
+		       "\t\tu32 other_pid;\n"
+		       "\t\tu64 used_bytes;\n"
+		       "\t\tu64 others_bytes;\n"
+		       "\t\tu32 known;\n"
+		       "\t\tu32 reserved;\n"
+		       "\t\tu64 reserved2;\n");
 /* clang-format on */
 
 #endif

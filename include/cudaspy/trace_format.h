@@ -71,6 +71,8 @@ struct spy_packet {
 enum spy_stream_kind {
 	SPY_STREAM_CALLS, /* of threads, or the session's own */
 	SPY_STREAM_GPU, /* of CUPTI's activity records: SPY_EV_GPU_* and nothing else */
+	SPY_STREAM_SAMPLES, /* of the sampler: SPY_EV_SAMPLE, SPY_EV_PLACE and what these need */
+	SPY_STREAM_KINDS
 };
 
 /* ---- records ------------------------------------------------------------------------------ */
@@ -122,6 +124,9 @@ enum spy_event {
 	SPY_EV_COST, /* how many calls the thread made in a cost window */
 	SPY_EV_PART, /* a part of the recording begins or ends */
 	SPY_EV_HOST_FUNCTION, /* CUDA ran a function that the program had put into a stream */
+	SPY_EV_PLACE, /* number of a place in the program -> its frames */
+	SPY_EV_SAMPLE, /* where a thread was, between two calls */
+	SPY_EV_GPU_LOOK, /* what NVML says of a GPU */
 	SPY_EV_COUNT_ALL
 };
 
@@ -585,6 +590,65 @@ struct spy_rec_python_stack {
 	uint16_t reserved;
 	uint32_t codes[SPY_PYTHON_MOST]; /* numbers of SPY_EV_PYTHON_CODE, 0 unknown */
 	uint32_t lines[SPY_PYTHON_MOST]; /* 0 unknown */
+} __attribute__((packed));
+
+/* ---- samples: where threads are between their calls ------------------------------------------ */
+
+/* A number is told once in a trace, or once in a packet if the trace is bounded; 0: told for the sample behind it alone. */
+#define SPY_PLACES 4096
+#define SPY_PLACE_MOST 48
+
+struct spy_rec_place {
+	struct spy_rec_other head;
+	uint8_t python; /* so many words are frames in Python: number of the code << 32 | line (0 unknown) */
+	uint8_t count; /* words; those behind Python's are return addresses. Each innermost first */
+	uint32_t place;
+	uint64_t words[]; /* SPY_PLACE_MOST at most */
+} __attribute__((packed));
+
+enum spy_sample_state {
+	SPY_SAMPLE_RAN = 1, /* it was on a CPU */
+	SPY_SAMPLE_BLOCKED = 2, /* in the kernel, by a system call */
+	/* Neither: it was ready and had no CPU, or the system does not say. */
+	SPY_SAMPLE_CUT =
+		4, /* it called something meanwhile, or returned: the place is that of its callers */
+	SPY_SAMPLE_GC = 8, /* Python collected garbage */
+	SPY_SAMPLE_GIL = 16, /* it waited for Python's GIL, which `holder` had */
+	SPY_SAMPLE_HOLDER = 32, /* of a thread for whose GIL others waited; it may make no calls */
+};
+
+/* About `weight` microseconds of the thread's time: that long ago it, or whom it stands for, was looked at before. A thread
+ * that has not run since is not looked at again: its samples are one. */
+struct spy_rec_sample {
+	struct spy_rec_other head;
+	uint16_t state; /* enum spy_sample_state, or-ed */
+	uint32_t tid;
+	uint32_t place; /* of SPY_EV_PLACE; 0: the one right before, or unknown if that is none */
+	uint32_t holder; /* thread, 0 unknown */
+	uint32_t weight; /* us */
+	uint32_t ago; /* ns before the record's time */
+} __attribute__((packed));
+
+/* What NVML says of a GPU, several times a second. */
+enum spy_gpu_look_known {
+	SPY_GPU_LOOK_REASONS = 1,
+	SPY_GPU_LOOK_PROCESSES = 2,
+};
+
+struct spy_rec_gpu_look {
+	struct spy_rec_other head;
+	uint8_t device; /* ordinal of CUDA's */
+	uint8_t busy; /* per cent of the last sixth of a second to second in which a kernel ran; 255 unknown */
+	uint16_t clock, clock_most; /* MHz, of the multiprocessors; 0 unknown */
+	uint64_t reasons; /* NVML's bits: why the clock is no higher */
+	uint32_t power, power_limit; /* mW; 0 unknown */
+	uint16_t temperature; /* degrees Celsius; 0 unknown */
+	uint16_t others; /* processes that compute on it, this one not counted */
+	uint32_t other_pid; /* one of them; 0: none, or of another namespace */
+	uint64_t used_bytes, others_bytes; /* memory: in use, and by these; 0 unknown */
+	uint32_t known; /* enum spy_gpu_look_known, or-ed */
+	uint32_t reserved;
+	uint64_t reserved2;
 } __attribute__((packed));
 
 /* ---- times of GPUs ------------------------------------------------------------------------ */
@@ -1089,6 +1153,9 @@ _Static_assert(sizeof(struct spy_rec_held) == 32, "layout");
 _Static_assert(sizeof(struct spy_rec_stack) == 16 + 8 * SPY_STACK_MOST, "layout");
 _Static_assert(sizeof(struct spy_rec_python_code) == 24, "layout");
 _Static_assert(sizeof(struct spy_rec_python_stack) == 16 + 8 * SPY_PYTHON_MOST, "layout");
+_Static_assert(sizeof(struct spy_rec_place) == 16, "layout");
+_Static_assert(sizeof(struct spy_rec_sample) == 32, "layout");
+_Static_assert(sizeof(struct spy_rec_gpu_look) == 72, "layout");
 _Static_assert(sizeof(struct spy_rec_gpu_op) == 56, "layout");
 _Static_assert(sizeof(struct spy_rec_gpu_submit) == 40, "layout");
 _Static_assert(sizeof(struct spy_rec_gpu_clock) == 40, "layout");

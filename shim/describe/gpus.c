@@ -9,6 +9,7 @@
 #include "hook/resolve.h"
 #include "process/own_stack.h"
 #include "record/notes.h"
+#include "sample/nvml.h"
 #include "state/session.h"
 
 /* CUdevice_attribute, cuda.h: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR,
@@ -63,6 +64,7 @@ static void write_gpu(const struct gpu_functions *driver, int ordinal)
 	driver->attribute(&major, ATTRIBUTE_CC_MAJOR, device);
 	driver->attribute(&minor, ATTRIBUTE_CC_MINOR, device);
 	name[sizeof(name) - 1] = pci[sizeof(pci) - 1] = '\0';
+	spy_nvml_add((unsigned int)ordinal, pci);
 	if (driver->uuid(u, device) == 0) {
 		length = snprintf(uuid, sizeof(uuid), "GPU-");
 		for (size_t i = 0; i < 16; i++)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "entry/selection.h"
+#include "sample/sampler.h"
 #include "hook/slots.h"
 #include "process/folder.h"
 #include "process/options.h"
@@ -66,6 +67,12 @@ static bool find_fault(char *text, size_t size)
 	else if (spy_options.clock && strcmp(spy_options.clock, "monotonic") != 0)
 		snprintf(text, size, "CUDASPY_CLOCK=%s: the only clock to choose is 'monotonic'",
 			 spy_options.clock);
+	else if (spy_options.sample &&
+		 !spy_options_number(spy_options.sample, SPY_SAMPLE_HZ_MOST + 1, &number))
+		snprintf(text, size,
+			 "CUDASPY_SAMPLE=%s is no number from 0 to %d: threads are looked at %d "
+			 "times a second",
+			 spy_options.sample, SPY_SAMPLE_HZ_MOST, SPY_SAMPLE_HZ);
 	else if (spy_plan_warning(text, size))
 		return true;
 	else if ((name = unknown_name(spy_options.trace)))

@@ -26,6 +26,7 @@
 #include "probe/waiters.h"
 #include "record/notes.h"
 #include "record/sched.h"
+#include "sample/sampler.h"
 #include "state/session.h"
 #include "stack/python.h"
 #include "stack/stack.h"
@@ -63,6 +64,12 @@ const struct spy_subsystem spy_all_subsystems[] = {
 	 .thread_begins = spy_python_ask,
 	 .packet = spy_python_ask,
 	 .thread_wakes = spy_python_ask},
+	{.name = "sampler",
+	 .forked = spy_sampler_forked,
+	 .begin = spy_sampler_begin,
+	 .look = spy_sampler_look,
+	 .thread_wakes = spy_sampler_wake,
+	 .stop = spy_sampler_stop},
 	/* Before all that names places in them. */
 	{.name = "modules",
 	 .first_records = spy_modules_look,

@@ -47,6 +47,7 @@ void spy_options_read(void)
 	switch_off(&spy_options.all_locks);
 	switch_off(&spy_options.gpu);
 	switch_off(&spy_options.nostacks);
+	switch_off(&spy_options.nonvml);
 	switch_off(&spy_options.nogetters);
 	switch_off(&spy_options.nonvtx);
 	switch_off(&spy_options.nonccl);

@@ -287,7 +287,7 @@ struct spy_thread *spy_thread_take(enum spy_stream_kind kind)
 	if (thread) {
 		spy_session->alive++;
 		thread->file.kind = kind;
-		spy_session->taken = thread;
+		atomic_store(&spy_session->taken[kind], thread);
 	}
 	spy_unlock(&spy_session->lock);
 	return thread;
@@ -327,6 +327,7 @@ struct spy_thread *spy_thread_begin(void)
 	thread->serves_cuda = false;
 	thread->gaps = (struct spy_gaps){0};
 	thread->python_asked = NULL;
+	thread->python_state = 0;
 	__atomic_store_n(&thread->handle, pthread_self(), __ATOMIC_RELAXED);
 	/* Pairs with wait.c, which finds the slot by it: the page is there. */
 	__atomic_store_n(&spy_session->slot_tids[thread->slot], thread->tid, __ATOMIC_RELEASE);

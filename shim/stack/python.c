@@ -129,6 +129,7 @@ static bool describe_3_11(struct spy_python *p)
 	p->state.frame = 56;
 	p->state.indirect = true;
 	p->state.frame_in_it = p->minor == 11 ? 8 : 0;
+	p->state.chunk = p->minor == 11 ? 296 : 232;
 	p->frame.previous = p->minor == 11 ? 48 : 8;
 	p->frame.code = p->minor == 11 ? 32 : 0;
 	p->frame.instruction = 56;
@@ -183,6 +184,7 @@ static bool describe_3_13(struct spy_python *p)
 		return false;
 	p->state.thread_id = (uint16_t)thread[THREAD_ID];
 	p->state.frame = (uint16_t)thread[THREAD_FRAME];
+	p->state.chunk = p->minor == 13 ? 232 : 0;
 	p->frame.previous = (uint16_t)frame[FRAME_PREVIOUS];
 	p->frame.code = (uint16_t)frame[FRAME_CODE];
 	p->frame.instruction = (uint16_t)frame[FRAME_INSTRUCTION];
@@ -190,10 +192,24 @@ static bool describe_3_13(struct spy_python *p)
 	return true;
 }
 
+/* Of the versions whose structs are known (internal/pycore_interp.h, pycore_gil.h, cpython/pystate.h). */
+static void describe_interpreter(struct spy_python *p)
+{
+	if (p->minor < 11 || p->minor > 13)
+		return;
+	p->interpreter.of_state = 16;
+	p->interpreter.native_id = p->minor == 12 ? 144 : 160;
+	p->interpreter.collecting = p->minor == 11 ? 848 : p->minor == 12 ? 312 : 7600;
+	p->interpreter.gil = p->minor == 11 ? 360 : p->minor == 12 ? 384 : 16;
+	p->interpreter.gil_runtime = p->minor == 11;
+	p->interpreter.gil_pointer = p->minor > 11;
+}
+
 static bool describe_frames(struct spy_python *p)
 {
 	bool known = false;
 
+	describe_interpreter(p);
 	if (p->minor <= 10)
 		known = describe_3_8(p);
 	else if (p->minor <= 12)
@@ -392,11 +408,12 @@ void spy_python_ask(struct spy_thread *thread)
 	void *(**asked)(void) = &thread->python_asked;
 	const struct spy_python *python = spy_python_here();
 
-	if (!python || *asked == python->symbols.thread_state || !spy_python_enter())
+	if (!python || !spy_python_enter())
 		return;
 	python = spy_python_here();
 	if (python) {
-		python->symbols.thread_state();
+		__atomic_store_n(&thread->python_state, (uintptr_t)python->symbols.thread_state(),
+				 __ATOMIC_RELAXED);
 		*asked = python->symbols.thread_state;
 	}
 	spy_python_leave();

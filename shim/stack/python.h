@@ -51,6 +51,9 @@ struct spy_python {
 		uint16_t frame; /* or what leads to it … */
 		bool indirect; /* … which then has it … */
 		uint16_t frame_in_it; /* … there */
+		/* The memory that the frames of functions in progress lie in, innermost last; 0: they have none, or it is not
+		 * known */
+		uint16_t chunk;
 	} state;
 	struct {
 		uint16_t previous, code, instruction;
@@ -64,6 +67,15 @@ struct spy_python {
 		uint16_t bytes; /* all of the above */
 	} code;
 	uint16_t ascii_bytes, compact_bytes; /* before a text's characters */
+	/* Of the interpreter that a thread's state belongs to. gil: where its lock lies, or (pointer) where that is said: in the
+	 * interpreter, or (runtime) in _PyRuntime. Zeros where it is not known. */
+	struct {
+		uint16_t of_state; /* in the thread's state */
+		uint16_t native_id; /* likewise: the system's number of the thread */
+		uint32_t collecting; /* in the interpreter: garbage is being collected */
+		uint16_t gil;
+		bool gil_pointer, gil_runtime;
+	} interpreter;
 };
 
 /* Where the fields are. False: nothing we could read safely. The types' memory must be readable. */
@@ -124,6 +136,54 @@ bool spy_python_begin(struct spy_python_walk *walk, const struct spy_python *pyt
 bool spy_python_next(struct spy_python_walk *walk, struct spy_python_frame *frame);
 bool spy_python_read(const struct spy_python_walk *walk, const struct spy_python_frame *frame,
 		     struct spy_python_place *place);
+
+/* What a frame of Python's that has been copied (python->frame.bytes of it) says: is it one? The address of its code, 0: it is
+ * no function's. And where it is in that code, of which the first python->code.bytes are in `code`. False: that is no code. */
+bool spy_python_is_frame(const struct spy_python *python, const uint8_t *raw);
+uintptr_t spy_python_code_of(const struct spy_python *python, const uint8_t *raw);
+bool spy_python_frame(const struct spy_python *python, const uint8_t *raw, uintptr_t address,
+		      const uint8_t *code, struct spy_python_frame *frame);
+
+/* ---- the frames of another thread: python_others.c ------------------------------------------- */
+
+/*
+ * A thread that runs changes its frames while they are copied. So they are copied twice by one call of the kernel's, and what both
+ * copies have in common, from the outermost frame on, is believed: a call that came or went meanwhile is cut off, its
+ * callers stay. Of threads that stand still all frames are in common.
+ */
+
+#define SPY_PYTHON_LOOKED 24 /* frames that are read, innermost first */
+
+/* Of a thread that is looked at again and again: where things were the last time. Zeros at first. */
+struct spy_python_guess {
+	uintptr_t state, leads_to_frame, chunk;
+	size_t bytes;
+};
+
+/* Bytes of memory that a look needs; the caller's, for one look at a time. */
+size_t spy_python_look_bytes(void);
+
+/* The frames of the thread with that state of Python's (PyThreadState) and that number of pthread's, innermost first; 0: none,
+ * or it is not that thread's state. *cut: innermost ones are missing. Between spy_python_enter and _leave. */
+size_t spy_python_look_at(const struct spy_python *python, struct spy_python_guess *guess,
+			  void *room, uintptr_t state, uintptr_t handle,
+			  struct spy_python_frame *frames, bool *cut);
+
+/* What the interpreter of a thread does, of which that is the state. */
+struct spy_python_activity {
+	bool collects; /* garbage; the one who has the GIL does */
+	uintptr_t gil; /* 0: not known */
+	uintptr_t
+		holder; /* state of the thread that has the GIL; 0: nobody has, or it is not known */
+	uint32_t holder_tid;
+	uintptr_t holder_handle;
+};
+
+#define SPY_PYTHON_GIL_BYTES 256 /* of it; what waits for it waits in there */
+
+/* False: it is not known, or does not make sense. Between spy_python_enter and _leave. */
+bool spy_python_activity(const struct spy_python *python, uintptr_t state,
+			 struct spy_python_activity *activity);
 
 /* ---- lines: python_lines.c ------------------------------------------------------------------ */
 

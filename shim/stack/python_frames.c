@@ -88,20 +88,25 @@ static int64_t place_in(const struct spy_python *python, const uint8_t *raw, con
 	return at < -2 || at % 2 || at / 2 >= (int64_t)word_at(code, SIZE) ? INT64_MIN : at;
 }
 
-/* False: it is no function's, or its code is none. */
-static bool read_frame(const struct spy_python_walk *walk, const uint8_t *raw,
-		       struct spy_python_frame *frame)
+uintptr_t spy_python_code_of(const struct spy_python *python, const uint8_t *raw)
 {
-	const struct spy_python *python = walk->python;
-	uintptr_t address = untagged(python, word_at(raw, python->frame.code));
-	uint8_t code[OBJECT_MOST];
+	if (python->frame.owner && raw[python->frame.owner] >= OWNER_IS_NO_FUNCTION)
+		return 0;
+	return untagged(python, word_at(raw, python->frame.code));
+}
+
+bool spy_python_is_frame(const struct spy_python *python, const uint8_t *raw)
+{
+	return python->code.bytecode || is_a(raw, python->symbols.frame_type);
+}
+
+bool spy_python_frame(const struct spy_python *python, const uint8_t *raw, uintptr_t address,
+		      const uint8_t *code, struct spy_python_frame *frame)
+{
 	int32_t first_line;
 	int64_t at;
 
-	if (python->frame.owner && raw[python->frame.owner] >= OWNER_IS_NO_FUNCTION)
-		return false;
-	if (!spy_peek(walk->pid, code, address, python->code.bytes) ||
-	    !is_a(code, python->symbols.code_type))
+	if (!is_a(code, python->symbols.code_type))
 		return false;
 	at = place_in(python, raw, code, address);
 	if (at < INT32_MIN || at > INT32_MAX)
@@ -115,6 +120,17 @@ static bool read_frame(const struct spy_python_walk *walk, const uint8_t *raw,
 	return true;
 }
 
+/* False: it is no function's, or its code is none. */
+static bool read_frame(const struct spy_python_walk *walk, const uint8_t *raw,
+		       struct spy_python_frame *frame)
+{
+	uintptr_t address = spy_python_code_of(walk->python, raw);
+	uint8_t code[OBJECT_MOST];
+
+	return address && spy_peek(walk->pid, code, address, walk->python->code.bytes) &&
+	       spy_python_frame(walk->python, raw, address, code, frame);
+}
+
 bool spy_python_next(struct spy_python_walk *walk, struct spy_python_frame *frame)
 {
 	const struct spy_python *python = walk->python;
@@ -123,7 +139,7 @@ bool spy_python_next(struct spy_python_walk *walk, struct spy_python_frame *fram
 	while (walk->next && walk->next % 8 == 0 && walk->steps++ < STEPS_MOST) {
 		if (!spy_peek(walk->pid, raw, walk->next, python->frame.bytes))
 			break;
-		if (!python->code.bytecode && !is_a(raw, python->symbols.frame_type))
+		if (!spy_python_is_frame(python, raw))
 			break;
 		walk->next = word_at(raw, python->frame.previous);
 		if (read_frame(walk, raw, frame))

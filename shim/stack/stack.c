@@ -306,12 +306,18 @@ static uint64_t key_of(const struct spy_python_place *place)
 	return hash ? hash : 1;
 }
 
+/* What is told now is known so far: in the packet, or in the part of the recording. */
+static uint64_t told_in(const struct spy_thread *thread)
+{
+	return bounded ? (uint64_t)thread->slot << 48 | (thread->packet->seq + 1)
+		       : spy_session->part;
+}
+
 /* Has the trace, as far as it will be kept, that code's name? Two threads at once may both say
  * no. */
 static bool is_emitted(const struct spy_thread *thread, struct spy_python_code *code)
 {
-	uint64_t here = bounded ? (uint64_t)thread->slot << 48 | (thread->packet->seq + 1)
-				: spy_session->part;
+	uint64_t here = told_in(thread);
 
 	if (__atomic_load_n(&code->emitted_in, __ATOMIC_RELAXED) == here)
 		return true;
@@ -363,6 +369,18 @@ static uint32_t number_of(struct spy_thread *thread, const struct spy_python_pla
 	if (!is_emitted(thread, code))
 		record_code(thread, number, place, now);
 	return number;
+}
+
+uint32_t spy_stack_code(struct spy_thread *stream, const struct spy_python_place *place,
+			uint64_t now)
+{
+	return number_of(stream, place, now);
+}
+
+bool spy_stack_code_is_told(const struct spy_thread *stream, uint32_t number)
+{
+	return __atomic_load_n(&spy_session->python_codes[number - 1].emitted_in,
+			       __ATOMIC_RELAXED) == told_in(stream);
 }
 
 static void write_python_stack(struct spy_thread *thread, const struct spy_python *python,

@@ -44,8 +44,8 @@ struct spy_session {
 	struct spy_board *board;
 	_Atomic uint32_t slots; /* slots in use or free, 0 (the session's own stream) included */
 	uint32_t free_slot; /* head of the list of free ones, 0 none */
-	struct spy_thread
-		*_Atomic taken; /* the slot that is no thread's (spy_thread_take); NULL: none */
+	/* Slots that are no thread's (spy_thread_take), by the kind of their stream; NULL: none. */
+	struct spy_thread *_Atomic taken[SPY_STREAM_KINDS];
 	_Atomic uint32_t alive; /* with a size bound: threads that have a slot */
 	_Atomic uint64_t used,
 		grown; /* bytes of streams on the disk; of them those that tails have grown by */

@@ -124,6 +124,7 @@ struct spy_thread {
 	struct spy_settled settled[SPY_SETTLED];
 	void *(*python_asked)(
 		void); /* the interpreter's function that this thread has called before */
+	uintptr_t python_state; /* what it said last; 0: none. Read by the sampler, too */
 
 	/* While the thread is asleep: the place of the outermost call in progress (call.c: place_of), 0 none; after how many calls it
 	 * looks for what may be due, and when it did so last (cycles). until_look: 0 while it is awake. */

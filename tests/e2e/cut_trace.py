@@ -14,7 +14,7 @@ import os
 import struct
 import sys
 
-from rewrite_trace import HEADER, PAGE, RECORDS, get, put
+from rewrite_trace import HEADER, PAGE, end_of, get, put
 
 CALLS = {0, 1, 2, 3, 4, 5, 13}
 # What happens, and not what things are called.
@@ -38,10 +38,7 @@ def records(data, at, end):
     """Time, event and bytes of each."""
     while at < end:
         event = get(data, at + 8, "H")
-        size, texts = RECORDS[event]
-        stop = at + size
-        for _ in range(texts):
-            stop = data.index(b"\0", stop) + 1
+        stop = end_of(data, at)
         yield get(data, at, "Q"), event, bytes(data[at:stop])
         at = stop
 

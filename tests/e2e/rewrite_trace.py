@@ -43,6 +43,10 @@ RECORDS += [(64, 0)]
 HOST_FUNCTION = len(RECORDS)
 RECORDS += [(56, 0)]
 IDS[HOST_FUNCTION] = [12]
+# A place with words behind it, a sample, a look at a GPU.
+PLACE, SAMPLE = len(RECORDS), len(RECORDS) + 1
+RECORDS += [(16, 0), (32, 0), (72, 0)]
+IDS[SAMPLE] = [12, 20]
 HEADER, PAGE = 96, 4096
 
 
@@ -65,6 +69,17 @@ def get(data, at, form):
     return struct.unpack_from("<" + form, data, at)[0]
 
 
+def end_of(data, at):
+    """Of the record there."""
+    size, texts = RECORDS[get(data, at + 8, "H")]
+    end = at + size
+    if get(data, at + 8, "H") == PLACE:
+        end += 8 * data[at + 11]
+    for _ in range(texts):
+        end = data.index(b"\0", end) + 1
+    return end
+
+
 def put(data, at, form, value):
     struct.pack_into("<" + form, data, at, value)
 
@@ -77,7 +92,6 @@ def more(data, at, form, by):
 
 def change_record(data, at, change):
     event = get(data, at + 8, "H")
-    size, texts = RECORDS[event]
     put(data, at, "Q", get(data, at, "Q") + change.cycles)
     for place in IDS.get(event, []):
         put(data, at + place, "I", change.id(get(data, at + place, "I")))
@@ -103,10 +117,7 @@ def change_record(data, at, change):
         more(data, at + 16, "Q", change.cycles)
     if event == NVTX_NAME and get(data, at + 10, "H") == NAMED_THREAD:
         put(data, at + 16, "Q", change.id(get(data, at + 16, "Q")))
-    end = at + size
-    for _ in range(texts):
-        end = data.index(b"\0", end) + 1
-    return end
+    return end_of(data, at)
 
 
 def change_stream(data, change):

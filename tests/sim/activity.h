@@ -55,6 +55,8 @@ struct sim_cupti {
 };
 
 struct sim_activity_source {
+	uint64_t (*busy_ns)(unsigned gpu,
+			    uint64_t now_ns); /* so long kernels have run on it until then */
 	const struct sim_cupti *knobs;
 	void (*listen)(const struct sim_listener *listener); /* NULL: nobody listens any more */
 	void (*settle)(void); /* tells the listener of what has ended by now, on this thread */

@@ -151,6 +151,37 @@ void sim_op_dep_device(struct sim_op *op, int dev)
 
 /* ---- the timeline, all under the lock ---- */
 
+/* By GPU: how long kernels run there in all, and until when, as far as they are scheduled. */
+static struct {
+	uint64_t ns, until_ns;
+} busy[SIM_MAX_DEVICES];
+
+static void add_busy(int dev, uint64_t start, uint64_t end)
+{
+	int gpu = sim_devices[dev].gpu;
+
+	if (start < busy[gpu].until_ns)
+		start = busy[gpu].until_ns;
+	if (end <= start)
+		return;
+	busy[gpu].ns += end - start;
+	busy[gpu].until_ns = end;
+}
+
+uint64_t sim_engine_busy_ns(unsigned gpu, uint64_t now_ns)
+{
+	uint64_t ns = 0;
+
+	sim_spin_lock(&sim_engine);
+	if (gpu < SIM_MAX_DEVICES) {
+		ns = busy[gpu].ns;
+		if (busy[gpu].until_ns > now_ns)
+			ns -= busy[gpu].until_ns - now_ns < ns ? busy[gpu].until_ns - now_ns : ns;
+	}
+	sim_spin_unlock(&sim_engine);
+	return ns;
+}
+
 /* Gives every operation whose predecessors' ends are known its times. */
 static void schedule(struct sim_stream *s)
 {
@@ -178,6 +209,8 @@ static void schedule(struct sim_stream *s)
 		else if (!sim_sharing_run(s->ctx->dev, op))
 			return;
 		s->last_end_ns = op->end_ns;
+		if (op->kind == OP_KERNEL)
+			add_busy(s->ctx->dev, start, op->end_ns);
 		op->state = OP_SCHEDULED;
 		s->pending = op->next;
 	}

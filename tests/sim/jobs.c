@@ -306,6 +306,7 @@ const struct sim_activity_source *spysim_activity(void)
 		.knobs = &sim_script.cupti,
 		.listen = listen,
 		.settle = sim_engine_settle,
+		.busy_ns = sim_engine_busy_ns,
 		.context_id = context_id,
 		.device = device,
 		.stream_id = stream_id,

@@ -301,6 +301,8 @@ extern struct sim_spin sim_engine;
 uint64_t sim_staged_bytes(struct sim_stream *stream);
 /* Tells of what has ended by now; at exit also of what runs (jobs.c). */
 void sim_engine_settle(void);
+/* How long kernels have run on a GPU until then. */
+uint64_t sim_engine_busy_ns(unsigned gpu, uint64_t now_ns);
 void sim_engine_exit(void);
 struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned flags, int priority);
 struct sim_op *sim_stream_tail(struct sim_stream *stream);

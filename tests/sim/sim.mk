@@ -103,6 +103,12 @@ $(SIM_MPS): $(SIM)/mps_control.c $(SIM)/mps.h
 	$(Q)$(CC) $(filter-out -fPIC $(DEPS),$(CFLAGS_)) $(SANFLAGS) -D_GNU_SOURCE -iquote $(SIM) -o $@ $<
 	$(Q)ln -f $@ $(@D)/nvidia-cuda-mps-server
 
+# The look-alike of NVML.
+$(SIM_LIB)/libnvidia-ml.so.1: $(SIM_OUT)/cupti/nvml.o
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(SIM_LD) -Wl,-soname,libnvidia-ml.so.1 -o $@ $< -ldl
+
 # The look-alike of CUPTI. Its older names lead to it, too; what it exports is of version 13's node.
 SIM_CUPTI_OBJ := $(patsubst %,$(SIM_OUT)/cupti/%.o,cupti cupti_records)
 $(SIM_OUT)/cupti/%.o: $(SIM)/%.c
@@ -165,7 +171,7 @@ $(SIM_OUT)/libnccl-profiler-v%.so: $(SIM)/selftest_nccl_plugin.c $(SIM)/nccl_eve
 .PHONY: sim sim-tests
 sim: $(SIM_LIB)/libcuda.so.1 $(SIM_OUT)/nodevice/libcuda.so.1 $(SIM_RUNTIMES) $(SIM_LIB)/libcudart.so \
 	$(SIM_OUT)/libsimcudart_static.a $(SIM_CHECKS) $(SIM_KERNEL) \
-	$(SIM_MPS) $(SIM_LIB)/libcupti.so.13 $(SIM_LIB)/libnccl.so.2
+	$(SIM_MPS) $(SIM_LIB)/libnvidia-ml.so.1 $(SIM_LIB)/libcupti.so.13 $(SIM_LIB)/libnccl.so.2
 
 # Programs as nvcc makes them, run unchanged on the simulator.
 SIM_SAMPLES := $(if $(NVCC),$(patsubst $(SIM)/samples/%.cu,$(SIM_OUT)/samples/%,$(wildcard $(SIM)/samples/*.cu)))
