@@ -50,6 +50,7 @@ struct completed_call {
 	uint32_t fn;
 	uint8_t device;
 	bool divided; /* else all of it was its own work, and bucket_ns is not valid */
+	bool fast; /* it went the fast path: the time before it is one of the thread's short gaps */
 	bool awaits; /* it may have had to wait for work of its own on the GPU, in any case */
 	uint64_t begin_ns, end_ns;
 	uint64_t expected_ns; /* UNKNOWN_NS: unknown */

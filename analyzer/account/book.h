@@ -61,7 +61,7 @@ static inline void account_remember(struct completed_call *f, uint32_t fn,
 				    const struct thread *thread)
 {
 	f->fn = fn;
-	f->divided = f->awaits = false;
+	f->divided = f->awaits = f->fast = false;
 	f->end_ns = record->ns;
 	f->begin_ns = record->ns - min_u64(duration_ns, record->ns);
 	f->return_address = record_return_address(record);

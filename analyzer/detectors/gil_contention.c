@@ -15,8 +15,9 @@ const struct detector detector_gil_contention = {
 	.title = "threads wait for Python's GIL",
 	.sees = "Waits between CUDA calls for the lock of the main interpreter, from a tenth of a "
 		"thread's working time on.",
-	.blind = "Which thread had the lock, and for what. Interpreters beside the main one, "
-		 "Pythons before 3.8, and waits shorter than 20 us.",
+	.blind =
+		"Who had the lock, without samples (--sample=0). Interpreters beside the main one, "
+		"Pythons before 3.8, and waits shorter than 20 us.",
 	.fix = "Processes instead of threads for what runs Python (multiprocessing, a server's "
 	       "workers); less Python in the threads beside: libraries give the lock back while "
 	       "they compute; sys.setswitchinterval for threads that only poll; or a Python "

@@ -80,16 +80,21 @@ static const char *what(const struct accounting *a, struct arena *texts, const s
 	struct python_line line = python_line(stack);
 	const char *name = idle_name_of_stack(stack), *python = text_python(texts, &line);
 	const struct thread_account *c = thread_account_of(a, s->worst);
-	const char *others = "";
+	const char *others = "", *held = "";
 
+	if (s->longest->gil_held_at)
+		held = arena_printf(texts, "; it was most often %s",
+				    text_gil_holder(texts, a->model, s->worst->process,
+						    s->longest->gil_holder,
+						    s->longest->gil_held_at));
 	if (s->threads > 1)
 		others = arena_printf(texts, " (%llu threads did so, for %s together)",
 				      (unsigned long long)s->threads, text_time(texts, s->ns));
-	return arena_printf(texts, "%s %s%s for %s between its calls%s%s%s",
+	return arena_printf(texts, "%s %s%s for %s between its calls%s%s%s%s",
 			    text_thread(texts, s->worst, c ? c->device : SPY_DEVICE_NONE),
 			    name ? "waited for " : waited, name ?: "",
 			    text_time(texts, s->worst_ns), python ? ", at " : "", python ?: "",
-			    others);
+			    others, held);
 }
 
 static void add_finding(const struct detector *detector, enum idle_cause cause, const char *waited,

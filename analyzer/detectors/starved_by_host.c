@@ -9,9 +9,14 @@
 #include "starved_gpus.h"
 #include "table.h"
 
+static bool in_python(const struct starved_gpus *h)
+{
+	return starved_gpus_cause(h) == IDLE_PYTHON || starved_gpus_cause(h) == IDLE_GC;
+}
+
 static const char *who_keeps(const struct starved_gpus *h)
 {
-	return starved_gpus_cause(h) == IDLE_PYTHON ? "Python keeps" : "the host keeps";
+	return in_python(h) ? "Python keeps" : "the host keeps";
 }
 
 static const char *cure(const struct trace_set *set, struct arena *texts,
@@ -25,6 +30,8 @@ static const char *cure(const struct trace_set *set, struct arena *texts,
 		       "capture it in a CUDA graph; move .item(), .cpu() and prints out of the "
 		       "loop; prepare data in the loader's workers. JAX: jit the whole step, with "
 		       "lax.scan for loops. Larger batches.";
+	case IDLE_GC:
+		return idle_cause_meanings[IDLE_GC];
 	case IDLE_CPU:
 		return detector_starved_by_host.fix;
 	default:
@@ -37,13 +44,14 @@ static const char *cure(const struct trace_set *set, struct arena *texts,
 /* What Python took may go away altogether; other work can only be done while the GPU works. */
 static uint64_t gain_ns(const struct starved_gpus *h)
 {
-	return starved_gpus_cause(h) == IDLE_PYTHON ? h->ns : min_u64(h->ns, h->busy_most_ns);
+	return in_python(h) ? h->ns : min_u64(h->ns, h->busy_most_ns);
 }
 
 static const struct starved_gpus_kind kind = {
 	.detector = &detector_starved_by_host,
-	.causes = IDLE_CAUSE_BIT(PYTHON) | IDLE_CAUSE_BIT(CPU) | IDLE_CAUSE_BIT(LOCK) |
-		  IDLE_CAUSE_BIT(PIPE) | IDLE_CAUSE_BIT(FILE) | IDLE_CAUSE_BIT(JOIN),
+	.causes = IDLE_CAUSE_BIT(PYTHON) | IDLE_CAUSE_BIT(GC) | IDLE_CAUSE_BIT(CPU) |
+		  IDLE_CAUSE_BIT(LOCK) | IDLE_CAUSE_BIT(PIPE) | IDLE_CAUSE_BIT(FILE) |
+		  IDLE_CAUSE_BIT(JOIN),
 	.beside = IDLE_CAUSE_BIT(SLEEP) | IDLE_CAUSE_BIT(SOCKET),
 	.who_keeps = who_keeps,
 	.of_thread = "",

@@ -153,7 +153,7 @@ static const char *most_text(struct arena *texts, const struct trace_set *set,
 	if (name)
 		return arena_printf(texts, ", %s for %s%s%s", much, name, at ? " at " : "",
 				    at ?: "");
-	if (at && after && part->fn_before != NO_FUNCTION)
+	if (at && after && part->fn_before != NO_FUNCTION && part->fn != NO_FUNCTION)
 		return arena_printf(texts, ", %s between %s and %s", much, after, at);
 	if (at)
 		return arena_printf(texts, ", %s %s %s", much,
@@ -215,9 +215,11 @@ static const char *what(const struct starved_gpus_kind *kind, const struct idle 
 		beside = arena_printf(texts, "; for %s more it slept, or waited for a connection",
 				      text_time(texts, h->beside_ns));
 	return arena_printf(texts,
-			    "%s %s waiting: %s certainly had nothing to do for %s, %s of %s work, "
+			    "%s %s waiting: %s %s for %s, %s of %s work, "
 			    "while %s%s, which feeds %s, was %s%s%s",
 			    kind->who_keeps(h), gpus, h->gpus > 1 ? "they" : "it",
+			    h->gpu->estimated_ns ? "had nothing to do, as NVML says, at least"
+						 : "certainly had nothing to do",
 			    text_time(texts, h->ns),
 			    text_percent(texts, (double)h->ns, (double)h->work_ns),
 			    h->gpus > 1 ? "their" : "its", kind->of_thread, who,

@@ -11,6 +11,8 @@
 static const char *cure(const struct idle_sum *sum)
 {
 	switch (sum ? sum->key.cause : IDLE_UNEXPLAINED) {
+	case IDLE_GC:
+		return idle_cause_meanings[IDLE_GC];
 	case IDLE_PYTHON:
 	case IDLE_CPU:
 		return "Do that work on no rank alone, or beside the step: in another thread or "

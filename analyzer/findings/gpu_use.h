@@ -19,8 +19,13 @@ uint64_t gpu_work_ns(const struct expect *expect, const struct idle_gpu *gpu);
 const char *gpu_why_uncertain(const struct callstats *stats, const struct idle_gpu *gpu);
 const char *gpu_why_unknown(const struct callstats *stats, const struct idle_gpu *gpu);
 
-/* The thread that made most calls with it current, of those whose time is known; NULL: none. */
+/* The thread that feeds it: of those that make calls with it current, and whose time is known, the one that makes most and does not
+ * wait for others of them; NULL: none. */
 const struct thread *gpu_feeder(const struct idle *idle, const struct idle_gpu *gpu);
+
+/* After the last record, when sums are divided by samples: where NVML says of GPUs that they were idle for longer than the calls
+ * prove, the rest of it is charged to what the thread that feeds the GPU did. */
+void gpu_estimate_idle(const struct expect *expect, struct idle *idle);
 
 /* Whose time a sum is: a GPU's number; SIZE_MAX: a thread's or a rank's, a GPU's that the report is not about, or of a GPU's time
  * that is known exactly what was certain by the calls, which is not counted twice. */

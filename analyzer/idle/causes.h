@@ -13,6 +13,9 @@
 	      "The thread that submits the GPU's work was on a CPU, between two CUDA calls, in a program " \
 	      "that runs Python. Do less between the calls: move work into the loader, batch it, " \
 	      "compile or capture the step (torch.compile, CUDA graphs).") \
+	CAUSE(GC, "python-gc", "collecting Python's garbage", \
+	      "The thread that submits the GPU's work was in Python's garbage collector. Call gc.freeze() after start-up, raise " \
+	      "gc.set_threshold(), or call gc.collect() where nothing waits, by all ranks in the same step.") \
 	CAUSE(CPU, "cpu", "computing on a CPU", \
 	      "The thread that submits the GPU's work was on a CPU, between two CUDA calls. Move that " \
 	      "work to other threads, or submit the next work before it.") \

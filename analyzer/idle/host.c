@@ -116,6 +116,23 @@ struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 	return sum;
 }
 
+struct idle_sum *idle_sums_add_of(struct idle_sums *sums, uint64_t owner,
+				  const struct idle_part *part, uint64_t ns,
+				  const struct idle_sum *from)
+{
+	double share = (double)ns / (double)from->ns;
+	struct idle_sum_key key = idle_sum_key_of(owner, from->process, part);
+	struct idle_sum *sum = find_sum(sums, from->process, key);
+	uint64_t longest_ns = (uint64_t)((double)from->longest_ns * share);
+	uint64_t count = (uint64_t)((double)from->count * share);
+
+	sum->ns += ns;
+	sum->count += count ?: 1;
+	see_longest(&sum->longest, part, longest_ns >= sum->longest_ns, sums->holds);
+	sum->longest_ns = max_u64(sum->longest_ns, longest_ns);
+	return sum;
+}
+
 void idle_sums_release(struct idle_sums *sums)
 {
 	struct idle_sum *sum, *next;
@@ -164,6 +181,7 @@ void host_threads_release(struct host_threads *threads)
 			continue;
 		free(h->waits);
 		free(h->gaps);
+		free(h->samples);
 		free(h->known);
 		free(h);
 	}
@@ -271,13 +289,33 @@ static struct host_wait *last_wait(const struct host_thread *h)
 	return &h->waits[(h->n_waits - 1) % h->waits_size];
 }
 
+/* The last sample in that time that shows lines of Python; NULL: none. */
+static const struct stack *sampled_between(const struct host_thread *h, uint64_t begin_ns,
+					   uint64_t end_ns)
+{
+	uint64_t i;
+
+	for (i = 1; i <= h->samples_size && i <= h->n_samples; i++) {
+		const struct host_sample *sample =
+			&h->samples[(h->n_samples - i) % h->samples_size];
+
+		if (sample->ns < begin_ns)
+			break;
+		if (sample->ns < end_ns && sample->place && sample->place->n_python)
+			return sample->place;
+	}
+	return NULL;
+}
+
 void host_see_wait(struct host_thread *h, const struct record *record)
 {
 	const struct outside_record wait = decode_outside(record);
-	const struct stack *stack = stack_of(record, &wait);
+	const struct stack *stack = stack_of(record, &wait), *sampled = NULL;
 	uint64_t begin_ns = wait.begin_ns, last_ns = 0;
 
 	h->in_python |= stack && stack->n_python;
+	if (!stack || !stack->n_python)
+		sampled = sampled_between(h, begin_ns, record->ns);
 	if (h->n_waits)
 		last_ns = last_wait(h)->end_ns;
 	if (begin_ns < last_ns) /* damaged */
@@ -293,7 +331,7 @@ void host_see_wait(struct host_thread *h, const struct record *record)
 						    .fn_before = NO_FUNCTION,
 						    .holder = wait.holder,
 						    .object = wait.object,
-						    .stack = stack,
+						    .stack = sampled ?: stack,
 						    .at_ns = begin_ns}};
 }
 
@@ -310,6 +348,29 @@ static uint64_t waited_ns(const struct host_wait *wait, uint64_t begin_ns, uint6
 
 	return from_ns < to_ns ? share(wait->ns, to_ns - from_ns, wait->end_ns - wait->begin_ns)
 			       : 0;
+}
+
+void host_see_sample(struct host_thread *h, const struct host_sample *sample)
+{
+	h->samples = ring_grow(h->samples, &h->samples_size, h->n_samples, HOST_SAMPLES,
+			       sizeof(*h->samples));
+	h->samples[h->n_samples++ % h->samples_size] = *sample;
+	h->in_python |= sample->place && sample->place->n_python;
+}
+
+bool host_is_in_wait(const struct host_thread *h, uint64_t ns)
+{
+	uint64_t i;
+
+	for (i = 1; i <= h->waits_size && i <= h->n_waits; i++) {
+		const struct host_wait *wait = &h->waits[(h->n_waits - i) % h->waits_size];
+
+		if (wait->end_ns <= ns)
+			return false;
+		if (wait->begin_ns <= ns)
+			return true;
+	}
+	return false;
 }
 
 static uint64_t all_waited_ns(const struct host_thread *h, uint64_t begin_ns, uint64_t end_ns)
@@ -418,17 +479,12 @@ static const struct host_gap *gap_at(const struct host_thread *h, uint64_t begin
 	return NULL;
 }
 
-/* Of the gap between two calls the part [begin_ns, end_ns). behind: NULL: there is none yet. */
-static void divide_gap(const struct division *d, const struct completed_call *before,
-		       const struct completed_call *behind, uint64_t begin_ns, uint64_t end_ns)
+struct idle_part host_gap_part(const struct accounting *a, const struct process *process,
+			       const struct host_thread *h, const struct completed_call *before,
+			       const struct completed_call *behind, uint64_t begin_ns)
 {
-	const struct host_thread *h = d->host;
-	uint64_t rest_ns = end_ns - begin_ns, whole_ns, i, ns, running_ns;
-	uint64_t gap_begin_ns = before ? before->end_ns : begin_ns;
-	uint64_t gap_end_ns = behind ? behind->begin_ns : end_ns;
-	const struct host_gap *gap;
-	struct idle_part part = {
-		.cause = host_cpu_cause(d->accounts, d->process, h),
+	return (struct idle_part){
+		.cause = host_cpu_cause(a, process, h),
 		.address = behind ? behind->return_address : 0,
 		.fn = behind ? behind->fn : NO_FUNCTION,
 		.fn_before = before ? before->fn : NO_FUNCTION,
@@ -437,6 +493,96 @@ static void divide_gap(const struct division *d, const struct completed_call *be
 		.stack_before = before ? before->stack : NULL,
 		.at_ns = begin_ns,
 	};
+}
+
+struct idle_part host_sampled_part(const struct idle_part *part, const struct stack *place,
+				   uint16_t state)
+{
+	struct idle_part sampled = *part;
+
+	sampled.fn = NO_FUNCTION;
+	sampled.stack = place;
+	sampled.address = place->n ? place->frames[0] : 0;
+	if (state & SPY_SAMPLE_GC)
+		sampled.cause = IDLE_GC;
+	else if (state & SPY_SAMPLE_GIL)
+		sampled.cause = IDLE_GIL;
+	return sampled;
+}
+
+/* Does the sample tell of time of that cause, which is not one of a wait that is known? */
+static bool tells_of(const struct host_thread *h, const struct host_sample *sample,
+		     enum idle_cause cause)
+{
+	bool blocked = sample->state & SPY_SAMPLE_BLOCKED;
+
+	return blocked == (cause == IDLE_UNEXPLAINED) &&
+	       (!blocked || !host_is_in_wait(h, sample->ns));
+}
+
+static const struct host_sample *sample_at(const struct host_thread *h, uint64_t i)
+{
+	return &h->samples[(h->n_samples - i) % h->samples_size];
+}
+
+/* What the samples in that time stand for, in microseconds. */
+static uint64_t sampled_us(const struct host_thread *h, enum idle_cause cause,
+			   const struct idle_span *times)
+{
+	uint64_t sum = 0, i;
+
+	for (i = 1; i <= h->samples_size && i <= h->n_samples; i++) {
+		const struct host_sample *sample = sample_at(h, i);
+
+		if (sample->ns < times->begin_ns)
+			break;
+		if (sample->ns < times->end_ns && tells_of(h, sample, cause))
+			sum += sample->weight_us;
+	}
+	return sum;
+}
+
+/* Shows a part of a long gap as its samples say where the thread was; else, and of a short one, as it is. */
+static void show_sampled(const struct division *d, const struct idle_part *part, uint64_t ns,
+			 const struct idle_span *gap)
+{
+	const struct host_thread *h = d->host;
+	uint64_t whole_us = 0, left_us, i, share_ns;
+
+	if (h && h->n_samples && gap->end_ns - gap->begin_ns >= HOST_LONG_GAP_NS)
+		whole_us = sampled_us(h, part->cause, gap);
+	left_us = whole_us;
+	for (i = 1; left_us && ns; i++) {
+		const struct host_sample *sample = sample_at(h, i);
+
+		if (sample->ns >= gap->end_ns || !tells_of(h, sample, part->cause))
+			continue;
+		share_ns = share(ns, sample->weight_us, left_us);
+		left_us -= sample->weight_us;
+		ns -= share_ns;
+		if (sample->place) {
+			struct idle_part sampled =
+				host_sampled_part(part, sample->place, sample->state);
+
+			show(d, &sampled, share_ns);
+		} else {
+			show(d, part, share_ns);
+		}
+	}
+	show(d, part, ns);
+}
+
+/* Of the gap between two calls the part [begin_ns, end_ns). behind: NULL: there is none yet. */
+static void divide_gap(const struct division *d, const struct completed_call *before,
+		       const struct completed_call *behind, uint64_t begin_ns, uint64_t end_ns)
+{
+	const struct host_thread *h = d->host;
+	uint64_t rest_ns = end_ns - begin_ns, whole_ns, i, ns, running_ns;
+	uint64_t gap_begin_ns = before ? before->end_ns : begin_ns;
+	uint64_t gap_end_ns = behind ? behind->begin_ns : end_ns;
+	const struct idle_span gap_times = {gap_begin_ns, gap_end_ns, false};
+	const struct host_gap *gap;
+	struct idle_part part = host_gap_part(d->accounts, d->process, h, before, behind, begin_ns);
 
 	for (i = 1; h && i <= h->waits_size && i <= h->n_waits; i++) {
 		const struct host_wait *wait = &h->waits[(h->n_waits - i) % h->waits_size];
@@ -470,10 +616,10 @@ static void divide_gap(const struct division *d, const struct completed_call *be
 			struct idle_part blocked = part;
 
 			blocked.cause = IDLE_UNEXPLAINED;
-			show(d, &blocked, ns);
+			show_sampled(d, &blocked, ns, &gap_times);
 		}
 	}
-	show(d, &part, rest_ns);
+	show_sampled(d, &part, rest_ns, &gap_times);
 }
 
 static const enum idle_cause causes_by_bucket[BUCKET_COUNT] = {

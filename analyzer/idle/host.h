@@ -51,6 +51,9 @@ struct idle_sum {
 	struct idle_part longest;
 	uint64_t ns, count, longest_ns;
 	uint64_t priced_ns; /* of a GPU's: what findings have of it (findings/idle_price.h) */
+	/* Of waits for the GIL: who had it most often when samples were taken, and where that was; NULL: unknown. */
+	uint32_t gil_holder;
+	const struct stack *gil_held_at;
 	struct idle_holder *holder; /* of waits for a thread that is known; NULL: none; owned */
 	UT_hash_handle hh;
 };
@@ -92,6 +95,10 @@ static inline size_t idle_sum_key_place(const struct idle_sum_key *key, unsigned
 struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 			       const struct process *process, const struct idle_part *part,
 			       uint64_t ns);
+/* The same for time that another sum has had: as often, and no part longer, in proportion. */
+struct idle_sum *idle_sums_add_of(struct idle_sums *sums, uint64_t owner,
+				  const struct idle_part *part, uint64_t ns,
+				  const struct idle_sum *from);
 void idle_sums_release(struct idle_sums *sums);
 
 /* Of a thread the last so many are kept. */
@@ -113,12 +120,28 @@ struct host_gap {
 	uint64_t end_ns, not_running_ns, blocked_ns;
 };
 
+/* The sampler has looked where the thread is. */
+struct host_sample {
+	uint64_t ns, weight_us;
+	const struct stack *place; /* NULL: unknown */
+	uint16_t state; /* enum spy_sample_state, or-ed */
+	/* Of a wait for the GIL: the thread that had it, 0 unknown, and where that was; NULL: unknown. */
+	uint32_t holder;
+	const struct stack *held_at;
+};
+
+#define HOST_SAMPLES 1024
+/* A time without a call that is so long is divided by the samples in it; shorter ones by those in all of their place. */
+#define HOST_LONG_GAP_NS 30000000
+
 /* Between its calls, a thread. The arrays are rings. */
 struct host_thread {
 	struct host_wait *waits; /* HOST_WAITS at most */
 	struct host_gap *gaps; /* HOST_GAPS at most */
-	size_t waits_size, gaps_size;
-	uint64_t n_waits, n_gaps;
+	struct host_sample *samples; /* HOST_SAMPLES at most */
+	size_t waits_size, gaps_size, samples_size;
+	uint64_t n_waits, n_gaps, n_samples;
+	uint64_t n_pooled; /* of the samples: what was going on then is known (samples.c) */
 	bool in_python; /* its stacks have frames in Python */
 	/* What waits without a stack are taken for: as the last one with a stack there. */
 	struct host_known {
@@ -149,6 +172,21 @@ void host_threads_release(struct host_threads *threads);
 
 /* A record of a wait between calls. */
 void host_see_wait(struct host_thread *h, const struct record *record);
+
+/* A sample of the thread. */
+void host_see_sample(struct host_thread *h, const struct host_sample *sample);
+
+/* Was the thread in a wait then that a record tells of? */
+bool host_is_in_wait(const struct host_thread *h, uint64_t ns);
+
+/* A time between calls that no record of a wait speaks of, as it is told where no sample says more. */
+struct idle_part host_gap_part(const struct accounting *a, const struct process *process,
+			       const struct host_thread *h, const struct completed_call *before,
+			       const struct completed_call *behind, uint64_t begin_ns);
+
+/* The same where a sample has found the thread. The calls on both sides of it stay known. */
+struct idle_part host_sampled_part(const struct idle_part *part, const struct stack *place,
+				   uint16_t state);
 
 /* The scheduler's account of the time before a call begins. c: with the call before it. */
 void host_see_gap(struct host_thread *h, const struct thread_account *c,

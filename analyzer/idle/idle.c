@@ -42,6 +42,7 @@ void idle_release(struct idle *idle)
 	free(idle->pieces.all);
 	host_threads_release(&idle->threads);
 	idle_sums_release(&idle->sums);
+	samples_release(&idle->samples);
 	*idle = (struct idle){0};
 }
 
@@ -400,6 +401,8 @@ static void see_thread(struct idle *idle, const struct record *record,
 		c->ring.n > 1 ? completed_call_at(&c->ring, c->ring.n - 2)->end_ns : f->begin_ns;
 
 	h->in_python |= f->stack && f->stack->n_python;
+	if (h->n_pooled < h->n_samples)
+		samples_pool(&idle->samples, idle->accounts, h, c);
 	h->seen_ns = record->ns;
 	h->seen_in_calls_ns = in_calls_ns;
 	if (!since_ns || since_ns < record->thread->process->opened_ns ||
@@ -429,10 +432,38 @@ static void see_thread(struct idle *idle, const struct record *record,
 			short_ns);
 }
 
+/* It stands in the sampler's stream. */
+static void see_sample(struct idle *idle, const struct record *record)
+{
+	const struct sample_record sample = decode_sample(record);
+	struct process *process = record->thread->process;
+	const struct stack *place = model_sampled(process, sample.place);
+	const struct thread *thread = model_find_thread(idle->accounts->model, process, sample.tid);
+
+	if (sample.state & SPY_SAMPLE_HOLDER) {
+		idle->gil_held_at = place;
+		return;
+	}
+	if (thread && sample.weight_us)
+		host_see_sample(
+			host_thread_get(&idle->threads, thread),
+			&(struct host_sample){.ns = sample.ns,
+					      .weight_us = sample.weight_us,
+					      .place = place,
+					      .holder = sample.holder,
+					      .held_at = sample.holder ? idle->gil_held_at : NULL,
+					      .state = sample.state});
+	idle->gil_held_at = NULL;
+}
+
 void idle_see(struct idle *idle, const struct record *record, uint64_t in_calls_ns)
 {
 	const struct thread_account *c = thread_account_of(idle->accounts, record->thread);
 
+	if (unlikely(record->event == SPY_EV_SAMPLE))
+		see_sample(idle, record);
+	else if (unlikely(record->event == SPY_EV_GPU_LOOK))
+		gpu_looks_see(idle, record);
 	if (!c)
 		return;
 	switch (record->event) {

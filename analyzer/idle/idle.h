@@ -12,6 +12,7 @@
 #define CUDASPY_IDLE_H
 
 #include "pieces.h"
+#include "samples.h"
 #include "model/gpu_ops.h"
 
 #define IDLE_KEPT 256 /* last intervals that later calls may take back */
@@ -37,6 +38,18 @@ struct idle_ranges {
 
 uint64_t *idle_of_range(struct idle_ranges *ranges, const struct range_name *name);
 
+/* What NVML said of a GPU in the working phase. */
+struct gpu_looks {
+	uint64_t n, busy_percent; /* looks that told of its utilisation, and the sum of it */
+	uint64_t begin_ns, end_ns; /* of these the first and the last one */
+	uint64_t n_rest; /* looks at the rest; sums of these: */
+	uint64_t clock, clock_most, limited[64]; /* MHz; looks with that bit of NVML's reasons */
+	uint64_t others_n; /* looks with other processes on it */
+	uint32_t other_pid; /* one of them; 0 unknown */
+	uint16_t temperature_most;
+	uint64_t others_bytes_most;
+};
+
 #define FUNCTIONS_KEPT 64
 
 struct ran_function {
@@ -58,6 +71,9 @@ struct idle_gpu {
 	uint64_t doubt_ns; /* of that, what a call may have taken back that is kept no more */
 	uint64_t waited_ns, waited_until_ns; /* threads waited for it: busy.c */
 	bool left_out; /* the report is not about it: filter.h */
+	struct gpu_looks looks;
+	uint64_t
+		estimated_ns; /* of idle_ns: what calls do not prove, but NVML does (findings/gpu_use.c) */
 	bool certain; /* what is said of its idle time: after the last record, idle_price.h */
 	/* How often a thread found that all its work was done; of these, with copies to the host in
 	 * it, and with work on several GPUs or copies between them (recent_ops.h). */
@@ -138,6 +154,9 @@ struct idle {
 	uint32_t n_devices; /* 1 + the highest one of which there is one */
 	struct host_threads threads;
 	struct idle_sums sums; /* owners: idle_owner_… */
+	struct sample_pools samples;
+	const struct stack *
+		gil_held_at; /* of the sample that came last, of the holder of a GIL; NULL: it was none */
 	/* exact.c: where GPU times were recorded */
 	struct gpu_ops ops;
 	/* Is it an operation of several GPUs together? NULL: nobody knows of any. */
@@ -171,11 +190,6 @@ static inline uint64_t idle_owner_gpu(size_t gpu)
 static inline uint64_t idle_owner_exact(size_t gpu)
 {
 	return (uint64_t)2 << 32 | gpu;
-}
-
-static inline uint64_t idle_owner_thread(const struct thread *thread)
-{
-	return thread->index;
 }
 
 /* What its first process says of it; NULL: nothing. Valid until the next record. */
@@ -213,6 +227,12 @@ void busy_see_call(struct idle_gpu *gpu, struct host_thread *h, const struct pha
 void busy_see_look(struct host_thread *h, const struct phase *phase, const struct record *record,
 		   uint64_t in_calls_ns);
 uint64_t busy_certain_ns(const struct idle *idle, const struct idle_gpu *gpu);
+
+/* gpu_looks.c: what NVML says of a GPU. */
+void gpu_looks_see(struct idle *idle, const struct record *record);
+
+/* How long the GPU was idle at least, by its utilisation alone, of work_ns; 0: unknown. */
+uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns);
 
 /* functions.c: a call has returned that may have given the process's GPU something to do, in that stream (NULL: in none, or
  * unknown); and a function on the host has run. */

@@ -203,8 +203,8 @@ static void join_ranges(struct idle *whole, const struct model *part,
 		*idle_of_range(&whole->ranges, names->all[i]->into) += ranges->ns[i];
 }
 
-/* struct idle, joined: gpus, n_gpus, names, users, n_devices, threads, sums, ops, recorded, ranges; not: accounts,
- * is_collective, collectives (the whole's), due_ns, pieces (while records are read), journal, elsewhere, n_elsewhere (of a
+/* struct idle, joined: gpus, n_gpus, names, users, n_devices, threads, sums, samples, ops, recorded, ranges; not: accounts,
+ * is_collective, collectives (the whole's), due_ns, pieces, gil_held_at (while records are read), journal, elsewhere, n_elsewhere (of a
  * part), shared, n_shared, shared_known (found when they are asked for). */
 bool idle_join(struct idle *whole, struct idle *const *parts, struct join *join,
 	       struct idle_replay *r)
@@ -222,6 +222,7 @@ bool idle_join(struct idle *whole, struct idle *const *parts, struct join *join,
 		const struct join_part *part = &join->parts[i];
 
 		join_users(whole, parts[i], part, r->parts[i].gpus);
+		samples_join(&whole->samples, &parts[i]->samples, part->model);
 		join_host_threads(&whole->threads, &parts[i]->threads, part->model);
 		join_ranges(whole, part->model, &parts[i]->ranges);
 		join_ranges(whole, part->model, &r->parts[i].ranges);

@@ -93,6 +93,7 @@ static __always_inline bool fast_path_take(struct fast_path *path, struct accoun
 	f->expected_ns = signature->expected_ns;
 	expect_count(signature->class, ns);
 	account_remember(f, signature->fn, record, ns, path->thread);
+	f->fast = true;
 	account_book(account_of(&c->functions, signature->fn), f);
 	work_go_on(&a->work, c->stream, record, path->thread, signature);
 	c->recent_ops.progress_calls += signature->progress_calls;

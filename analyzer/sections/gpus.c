@@ -7,6 +7,7 @@
 #include "gpus.h"
 #include "idle_causes.h"
 #include "findings/gpu_use.h"
+#include "base/format.h"
 #include "text/text.h"
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -15,6 +16,8 @@ struct gpu_row {
 	const char *who, *process, *name, *busy_known, *summary, *times, *unknown, *feeder;
 	uint64_t device, work_ns, known_ns, busy_ns, idle_ns, idle_max_ns;
 	uint64_t certain_ns; /* idle, by the calls alone */
+	uint64_t estimated_ns; /* of idle_ns: by NVML, and what for by its feeder's own account */
+	const char *nvml; /* what it says */
 	uint64_t operations, small_ns, clock_error_ns, clock_drift_ns;
 	uint64_t feeder_thread, feeder_outside_ns, feeder_query_ns, feeder_in_calls_ns;
 	const struct table *idle_causes, *feeder_causes;
@@ -34,6 +37,7 @@ static const struct column gpu_columns[] = {
 	COLUMN_JSON(struct gpu_row, busy_known, UNIT_TEXT),
 	COLUMN_JSON(struct gpu_row, known_ns, UNIT_NS),
 	COLUMN_JSON(struct gpu_row, certain_ns, UNIT_NS),
+	COLUMN_JSON(struct gpu_row, estimated_ns, UNIT_NS),
 	COLUMN_JSON(struct gpu_row, operations, UNIT_COUNT),
 	COLUMN_JSON(struct gpu_row, small_ns, UNIT_NS),
 	COLUMN_JSON(struct gpu_row, clock_error_ns, UNIT_NS),
@@ -41,6 +45,7 @@ static const struct column gpu_columns[] = {
 	{.key = "times", .title = "", .unit = UNIT_TEXT, .place = COLUMN_BELOW_WORDS,
 	 .offset = offsetof(struct gpu_row, times)},
 	COLUMN_LINE(struct gpu_row, unknown, UNIT_TEXT),
+	COLUMN_LINE(struct gpu_row, nvml, UNIT_TEXT),
 	COLUMN_TABLE(struct gpu_row, idle_causes, &idle_causes_kind),
 	COLUMN_TEXT_LINE(struct gpu_row, feeder),
 	COLUMN_JSON(struct gpu_row, feeder_thread, UNIT_PLAIN),
@@ -214,6 +219,10 @@ static const char *bounds_words(const struct idle_writer *w, const struct gpu_ro
 	if (row->idle_ns)
 		words = arena_printf(w->texts, "%sidle %s or more", words,
 				     at_least(w, row->idle_ns, row->work_ns));
+	if (row->estimated_ns)
+		words = arena_printf(w->texts, "%s (by NVML; the calls prove %s)", words,
+				     row->certain_ns ? at_least(w, row->certain_ns, row->work_ns)
+						     : "nothing");
 	words = arena_printf(w->texts, "%s%s%s of work%s%s", words, *words ? " of " : "",
 			     text_time(w->texts, row->work_ns), *causes ? ": " : "", causes);
 	if (unknown_ns * 100 < row->work_ns * UNKNOWN_PERCENT || row->times)
@@ -251,6 +260,57 @@ static const char *who_words(const struct idle_writer *w, const struct idle_gpu 
 	return arena_printf(w->texts, "GPU %u (%s)", gpu->device, whose(w, gpu->processes[0]));
 }
 
+/* NVML's bits of reasons (nvmlClocksThrottleReason…), in words; those of an idle GPU, or of clocks that somebody has set, are no
+ * trouble. */
+static const char *const limits[64] = {
+	[2] = "its power limit",   [3] = "the hardware: heat or power",
+	[5] = "heat, by software", [6] = "heat, by the hardware",
+	[7] = "the power supply",
+};
+
+#define LIMIT_TOLD_PERCENT 5 /* of the looks */
+
+static const char *limits_words(const struct idle_writer *w, const struct gpu_looks *looks)
+{
+	const char *words = "";
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(limits); i++)
+		if (limits[i] && looks->limited[i] * 100 >= looks->n_rest * LIMIT_TOLD_PERCENT)
+			words = arena_printf(w->texts, "%s, slowed by %s for %s of the time", words,
+					     limits[i],
+					     text_percent(w->texts, (double)looks->limited[i],
+							  (double)looks->n_rest));
+	return words;
+}
+
+/* What NVML says of it; NULL: nothing. */
+static const char *nvml_words(const struct idle_writer *w, const struct gpu_looks *looks)
+{
+	const char *words;
+	char bytes[32];
+
+	if (!looks->n || !looks->n_rest)
+		return NULL;
+	words = arena_printf(w->texts, "NVML: a kernel ran for %s of the time at most",
+			     text_percent(w->texts, (double)looks->busy_percent + (double)looks->n,
+					  100 * (double)looks->n));
+	if (looks->clock_most)
+		words = arena_printf(w->texts, "%s; clock %llu of %llu MHz%s", words,
+				     (unsigned long long)(looks->clock / looks->n_rest),
+				     (unsigned long long)(looks->clock_most / looks->n_rest),
+				     limits_words(w, looks));
+	if (!looks->others_n)
+		return words;
+	words = arena_printf(w->texts, "%s; another process is on it", words);
+	if (looks->other_pid)
+		words = arena_printf(w->texts, "%s (%u)", words, looks->other_pid);
+	if (!looks->others_bytes_most)
+		return words;
+	format_bytes(bytes, sizeof(bytes), looks->others_bytes_most);
+	return arena_printf(w->texts, "%s, with %s", words, bytes);
+}
+
 static struct gpu_row describe(const struct idle_writer *w, size_t number)
 {
 	const struct idle_gpu *gpu = &w->idle->gpus[number];
@@ -266,21 +326,26 @@ static struct gpu_row describe(const struct idle_writer *w, size_t number)
 		.busy_known = exact ? "exact" : "bounds",
 	};
 
+	if (!unknown && !exact)
+		row.estimated_ns = gpu->estimated_ns;
 	if (!unknown)
-		row.certain_ns = min_u64(idle_certain_ns(gpu), row.work_ns);
+		row.certain_ns = min_u64(idle_certain_ns(gpu) -
+						 min_u64(gpu->estimated_ns, idle_certain_ns(gpu)),
+					 row.work_ns);
 	else if (!exact)
 		row.unknown = arena_printf(w->texts, "nothing certain: %s", unknown);
 	if (exact) {
 		row.idle_ns = row.idle_max_ns = gpu->exact.idle_ns;
 		row.busy_ns = gpu->exact.busy_ns;
 	} else {
-		row.idle_ns = row.certain_ns;
+		row.idle_ns = min_u64(row.certain_ns + row.estimated_ns, row.work_ns);
 		if (!unknown && waits_prove_work(w->idle->accounts, gpu))
 			row.busy_ns =
 				min_u64(busy_certain_ns(w->idle, gpu), row.work_ns - row.idle_ns);
 		row.idle_max_ns = row.work_ns - row.busy_ns;
 	}
 	describe_times(w, gpu, &row);
+	row.nvml = nvml_words(w, &gpu->looks);
 	if (row.idle_ns)
 		row.idle_causes =
 			idle_causes(w, &idle_causes_kind,

@@ -145,6 +145,20 @@ static const char *end_words(const struct idle_writer *w, const struct process *
 		       : function;
 }
 
+/* Where a sample found the thread: "train.py:21 in save: torch.save". */
+static const char *sampled_words(const struct idle_writer *w, const struct process *process,
+				 const struct idle_part *part)
+{
+	struct python_line line = python_line(part->stack), called = python_called(part->stack);
+	const char *words = text_python(w->texts, &line);
+
+	if (!words)
+		return place_words(w, process, part->stack, part->address, part->at_ns);
+	return called.code ? arena_printf(w->texts, "%s: %s", words,
+					  text_python_called(w->texts, &called))
+			   : words;
+}
+
 /* A time on a CPU lies between two calls. */
 static const char *between(const struct idle_writer *w, const struct process *process,
 			   const struct idle_part *part)
@@ -152,7 +166,7 @@ static const char *between(const struct idle_writer *w, const struct process *pr
 	const char *behind;
 
 	if (part->fn == NO_FUNCTION)
-		return NULL;
+		return part->stack ? sampled_words(w, process, part) : NULL;
 	behind = end_words(w, process, part->fn, part->stack, part->address, part->at_ns);
 	if (part->fn_before == NO_FUNCTION)
 		return arena_printf(w->texts, "before %s", behind);
@@ -177,7 +191,7 @@ static const char *function_words(const struct idle_writer *w, const struct proc
 const char *idle_part_place(const struct idle_writer *w, const struct process *process,
 			    const struct idle_part *part)
 {
-	if (part->cause == IDLE_PYTHON || part->cause == IDLE_CPU ||
+	if (part->cause == IDLE_PYTHON || part->cause == IDLE_CPU || part->cause == IDLE_GC ||
 	    (part->cause == IDLE_UNEXPLAINED && part->fn_before != NO_FUNCTION))
 		return between(w, process, part);
 	if (part->cause == IDLE_HOST_FUNCTION && part->object)
@@ -187,7 +201,13 @@ const char *idle_part_place(const struct idle_writer *w, const struct process *p
 
 static const char *site_of(const struct idle_writer *w, const struct idle_sum *sum)
 {
-	return idle_part_place(w, sum->process, &sum->longest);
+	const char *site = idle_part_place(w, sum->process, &sum->longest);
+
+	if (!sum->gil_held_at)
+		return site;
+	return arena_printf(w->texts, "%s%s%s", site ?: "", site ? "; " : "",
+			    text_gil_holder(w->texts, w->idle->accounts->model, sum->process,
+					    sum->gil_holder, sum->gil_held_at));
 }
 
 /* ---- causes ---------------------------------------------------------------------------------- */

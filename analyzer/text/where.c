@@ -3,6 +3,7 @@
  * report.
  */
 #include <string.h>
+#include "text.h"
 #include "where.h"
 
 /* "main", "main, app.c:12", "copy, app.c:12, inlined in main"; NULL: neither function nor line is
@@ -106,6 +107,42 @@ const char *text_python_place(struct arena *texts, const struct python_line *lin
 		words = arena_printf(texts, "%s%s%s", words, by->code ? ", " : ", by ",
 				     library_words(texts, entry));
 	return words;
+}
+
+const char *text_gil_holder(struct arena *texts, const struct model *model,
+			    const struct process *process, uint32_t holder,
+			    const struct stack *held_at)
+{
+	const struct thread *thread = model_find_thread(model, process, holder);
+	struct python_line line = python_line(held_at);
+	const char *at = text_python(texts, &line);
+
+	return arena_printf(texts, "held by %s%s%s",
+			    thread ? text_thread(texts, thread, SPY_DEVICE_NONE)
+				   : arena_printf(texts, "thread %u", holder),
+			    at ? " at " : "", at ?: "");
+}
+
+/* The package's name is that of its folder, or of its file, where packages lie. */
+static const char *package_of(struct arena *texts, const char *file)
+{
+	static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
+	const char *found = NULL, *at, *slash;
+	size_t i, n;
+
+	for (i = 0; i < ARRAY_SIZE(folders); i++)
+		for (at = file; (at = strstr(at, folders[i])); found = at)
+			at += strlen(folders[i]);
+	found = found ?: path_basename(file);
+	slash = strchr(found, '/');
+	n = slash ? (size_t)(slash - found) : strcspn(found, ".");
+	return arena_printf(texts, "%.*s", (int)n, found);
+}
+
+const char *text_python_called(struct arena *texts, const struct python_line *called)
+{
+	return arena_printf(texts, "%s.%s", package_of(texts, called->code->file),
+			    called->code->function);
 }
 
 const char *text_python(struct arena *texts, const struct python_line *line)

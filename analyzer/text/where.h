@@ -29,6 +29,14 @@ const char *text_python_place(struct arena *texts, const struct python_line *lin
 			      const struct python_line *by, const struct place *entry);
 
 /* "train.py:42 in step"; NULL for none. */
+/* Who had the GIL most often while others waited, and where: "held by thread 12 'pt_loader' at data.py:57 in augment". */
+const char *text_gil_holder(struct arena *texts, const struct model *model,
+			    const struct process *process, uint32_t holder,
+			    const struct stack *held_at);
+
+/* What a program calls in a package: "torch.save", "numpy.ndarray.sum". */
+const char *text_python_called(struct arena *texts, const struct python_line *called);
+
 const char *text_python(struct arena *texts, const struct python_line *line);
 
 /* What of the file is not as it was: "is not there". */

@@ -1,0 +1,55 @@
+/*
+ * analyzer/idle/gpu_looks.c: what NVML says of GPUs, summed up over the working phase. Called by idle.c.
+ */
+#include "account/streams.h"
+#include "idle.h"
+
+static void see_rest(struct gpu_looks *looks, const struct spy_rec_gpu_look *look)
+{
+	unsigned int bit;
+
+	looks->n_rest++;
+	looks->clock += look->clock;
+	looks->clock_most += look->clock_most;
+	looks->temperature_most = (uint16_t)max_u64(looks->temperature_most, look->temperature);
+	for (bit = 0; look->known & SPY_GPU_LOOK_REASONS && bit < 64; bit++)
+		looks->limited[bit] += look->reasons >> bit & 1;
+	if (!(look->known & SPY_GPU_LOOK_PROCESSES) || !look->others)
+		return;
+	looks->others_n++;
+	looks->other_pid = look->other_pid;
+	looks->others_bytes_most = max_u64(looks->others_bytes_most, look->others_bytes);
+}
+
+void gpu_looks_see(struct idle *idle, const struct record *record)
+{
+	const struct spy_rec_gpu_look *look = record_gpu_look(record);
+	const struct phases *phases = &idle->accounts->expect->phases;
+	uint32_t device = streams_device(look->device);
+	struct gpu_looks *looks;
+	uint32_t gpu;
+
+	gpu = idle->users[work_index(&idle->accounts->work, record->process, device)].gpu;
+	if (!gpu || look->busy > 100 || !phase_has(phases, record->process, record->ns))
+		return;
+	looks = &idle->gpus[gpu - 1].looks;
+	if (!looks->n++)
+		looks->begin_ns = record->ns;
+	looks->end_ns = record->ns;
+	looks->busy_percent += look->busy;
+	see_rest(looks, look);
+}
+
+#define LEAST 5 /* looks, from which on their mean is one */
+#define COVERED_PERCENT 80 /* of the time, from the first look to the last */
+
+uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns)
+{
+	double busy;
+
+	if (looks->n < LEAST || looks->end_ns - looks->begin_ns < work_ns / 100 * COVERED_PERCENT)
+		return 0;
+	/* Whole per cents; and a kernel that ran at all in a moment is taken for all of it: at most so much. */
+	busy = ((double)looks->busy_percent / (double)looks->n + 1) / 100;
+	return busy < 1 ? (uint64_t)((1 - busy) * (double)work_ns) : 0;
+}

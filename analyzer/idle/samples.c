@@ -1,0 +1,273 @@
+/*
+ * analyzer/idle/samples.c: pools of samples. Called by idle.c for the calls of threads that are sampled, and after the last
+ * record.
+ */
+#include <stdlib.h>
+#include "model/python.h"
+#include "samples.h"
+
+/* ---- pools ------------------------------------------------------------------------------------ */
+
+/* What is on a CPU, as far as is known, and what is blocked where no probe saw it, are divided by samples of their own. Samples
+ * are a thread's: others may come to the same call by other ways. */
+static struct idle_sum_key pool_key(struct idle_sum_key key, const struct thread *thread)
+{
+	key.owner = idle_owner_thread(thread);
+	key.cause = key.cause == IDLE_UNEXPLAINED ? IDLE_UNEXPLAINED : IDLE_CPU;
+	return key;
+}
+
+static struct sample_pool *find_pool(const struct sample_pools *pools, struct idle_sum_key key)
+{
+	struct sample_pool *pool;
+
+	HASH_FIND(hh, pools->all, &key, sizeof(key), pool);
+	return pool;
+}
+
+static struct sample_pool *get_pool(struct sample_pools *pools, struct idle_sum_key key)
+{
+	struct sample_pool *pool = find_pool(pools, key);
+
+	if (pool || HASH_COUNT(pools->all) >= SAMPLE_POOLS_MOST)
+		return pool;
+	pool = xcalloc(1, sizeof(*pool));
+	pool->key = key;
+	HASH_ADD(hh, pools->all, key, sizeof(pool->key), pool);
+	return pool;
+}
+
+/* Where the thread was; of waits for the GIL, where its holder was. */
+static struct sample_share share_of(const struct host_sample *sample, const struct stack *place)
+{
+	const struct python_frame *frame = python_frame(place);
+
+	return (struct sample_share){.place = place,
+				     .holder = sample->holder,
+				     .code = frame ? frame->code : 0,
+				     .line = frame ? frame->line : 0,
+				     .address = !frame && place && place->n ? place->frames[0] : 0,
+				     .state = sample->state & (SPY_SAMPLE_GC | SPY_SAMPLE_GIL)};
+}
+
+static bool same_share(const struct sample_share *a, const struct sample_share *b)
+{
+	return a->holder == b->holder && a->code == b->code && a->line == b->line &&
+	       a->address == b->address && a->state == b->state && !a->place == !b->place;
+}
+
+static void add(struct sample_pool *pool, const struct host_sample *sample,
+		const struct stack *place)
+{
+	struct sample_share share = share_of(sample, place);
+	size_t i;
+
+	pool->weight_us += sample->weight_us;
+	pool->samples++;
+	for (i = 0; i < pool->n_shares; i++)
+		if (same_share(&pool->shares[i], &share)) {
+			pool->shares[i].weight_us += sample->weight_us;
+			return;
+		}
+	if (pool->n_shares == SAMPLE_SHARES_MOST)
+		return;
+	share.weight_us = sample->weight_us;
+	pool->shares = grow(pool->shares, pool->n_shares, sizeof(*pool->shares));
+	pool->shares[pool->n_shares++] = share;
+}
+
+void samples_join(struct sample_pools *whole, struct sample_pools *part,
+		  const struct model *of_part)
+{
+	struct sample_pool *pool, *next;
+
+	HASH_EMPTY (part->all, pool, next) {
+		pool->key.owner = idle_owner_thread(of_part->threads[pool->key.owner]);
+		HASH_ADD(hh, whole->all, key, sizeof(pool->key), pool);
+	}
+}
+
+void samples_release(struct sample_pools *pools)
+{
+	struct sample_pool *pool, *next;
+
+	HASH_EMPTY (pools->all, pool, next) {
+		free(pool->shares);
+		free(pool);
+	}
+}
+
+/* ---- from a sample to its gap ------------------------------------------------------------------- */
+
+/* The gap that the thread was in then. */
+struct gap {
+	const struct completed_call *before, *behind; /* NULL: unknown */
+};
+
+/* False: it was in a call. */
+static bool find_gap(const struct thread_account *c, uint64_t ns, struct gap *gap)
+{
+	uint64_t known = min_u64(c->ring.n, c->ring.size), i;
+	const struct completed_call *call;
+
+	*gap = (struct gap){NULL, NULL};
+	for (i = 1; i <= known; i++, gap->behind = call) {
+		call = completed_call_at(&c->ring, c->ring.n - i);
+		if (ns >= call->end_ns) {
+			gap->before = call;
+			return true;
+		}
+		if (ns >= call->begin_ns)
+			return false;
+	}
+	if (known < c->ring.n)
+		gap->behind = NULL; /* so long ago */
+	return true;
+}
+
+/* What comes before a call of the fast path, which is known by its number only, is a short gap of the thread. */
+static bool is_short(const struct gap *gap)
+{
+	return !gap->behind || gap->behind->fast;
+}
+
+static bool is_long(const struct gap *gap)
+{
+	return gap->before && gap->behind &&
+	       gap->behind->begin_ns - gap->before->end_ns >= HOST_LONG_GAP_NS;
+}
+
+static void pool_sample(struct sample_pools *pools, const struct accounting *a,
+			struct host_thread *h, const struct thread_account *c,
+			const struct host_sample *sample)
+{
+	struct idle_part part = {.fn = NO_FUNCTION, .fn_before = NO_FUNCTION};
+	const struct process *process = c->thread->process;
+	struct sample_pool *pool;
+	struct gap gap;
+
+	if ((sample->state & SPY_SAMPLE_BLOCKED && host_is_in_wait(h, sample->ns)) ||
+	    !find_gap(c, sample->ns, &gap) || is_long(&gap))
+		return;
+	if (!is_short(&gap))
+		part = host_gap_part(a, process, h, gap.before, gap.behind, sample->ns);
+	part.cause = sample->state & SPY_SAMPLE_BLOCKED ? IDLE_UNEXPLAINED : IDLE_CPU;
+	pool = get_pool(pools, pool_key(idle_sum_key_of(0, process, &part), c->thread));
+	if (pool)
+		add(pool, sample, sample->place);
+}
+
+/* All waits of the thread for the GIL are one: its holder does not depend on who waits where. */
+static struct idle_sum_key gil_key(const struct process *process, const struct thread *thread)
+{
+	return (struct idle_sum_key){.owner = idle_owner_thread(thread),
+				     .process = process->trace->index,
+				     .cause = IDLE_GIL};
+}
+
+static void pool_holder(struct sample_pools *pools, const struct thread_account *c,
+			const struct host_sample *sample)
+{
+	struct sample_pool *pool = get_pool(pools, gil_key(c->thread->process, c->thread));
+
+	if (pool)
+		add(pool, sample, sample->held_at);
+}
+
+void samples_pool(struct sample_pools *pools, const struct accounting *a, struct host_thread *h,
+		  const struct thread_account *c)
+{
+	const struct completed_call *f = completed_call_at(&c->ring, c->ring.n - 1);
+
+	if (h->n_samples - h->n_pooled > h->samples_size)
+		h->n_pooled = h->n_samples - h->samples_size;
+	for (; h->n_pooled < h->n_samples; h->n_pooled++) {
+		const struct host_sample *sample = &h->samples[h->n_pooled % h->samples_size];
+
+		if (sample->ns >= f->end_ns)
+			return;
+		if (sample->state & SPY_SAMPLE_GIL && sample->holder)
+			pool_holder(pools, c, sample);
+		pool_sample(pools, a, h, c, sample);
+	}
+}
+
+/* ---- sums ------------------------------------------------------------------------------------- */
+
+/* A time between calls for which no sample has spoken yet. */
+static bool is_to_divide(const struct idle_sum *sum)
+{
+	const struct idle_part *part = &sum->longest;
+
+	if (!sum->ns || sum->holder || !part->thread)
+		return false;
+	if (sum->key.cause != IDLE_CPU && sum->key.cause != IDLE_PYTHON &&
+	    (sum->key.cause != IDLE_UNEXPLAINED || part->fn_before == NO_FUNCTION))
+		return false;
+	return part->fn != NO_FUNCTION || !part->stack;
+}
+
+static void divide(struct idle_sums *sums, struct idle_sum *sum, const struct sample_pool *pool)
+{
+	const struct idle_sum whole = *sum;
+	uint64_t left_us = pool->weight_us, left_ns = sum->ns, ns;
+	size_t i;
+
+	for (i = 0; i < pool->n_shares && left_us; i++) {
+		const struct sample_share *share = &pool->shares[i];
+
+		ns = (uint64_t)((double)left_ns * (double)share->weight_us / (double)left_us);
+		left_us -= share->weight_us;
+		left_ns -= min_u64(ns, left_ns);
+		if (share->place && ns) {
+			struct idle_part part =
+				host_sampled_part(&whole.longest, share->place, share->state);
+
+			sum->ns -= ns;
+			idle_sums_add_of(sums, sum->key.owner, &part, ns, &whole);
+		}
+	}
+}
+
+/* Who had the GIL most often, where that is known. */
+static void name_holder(const struct sample_pools *pools, struct idle_sum *sum)
+{
+	const struct thread *thread = sum->longest.thread;
+	const struct sample_pool *pool =
+		thread ? find_pool(pools, gil_key(sum->process, thread)) : NULL;
+	const struct sample_share *most = NULL;
+	size_t i;
+
+	for (i = 0; pool && i < pool->n_shares; i++)
+		if (pool->shares[i].place && (!most || pool->shares[i].weight_us > most->weight_us))
+			most = &pool->shares[i];
+	if (!most)
+		return;
+	sum->gil_holder = most->holder;
+	sum->gil_held_at = most->place;
+}
+
+void samples_divide(const struct sample_pools *pools, struct idle_sums *sums)
+{
+	size_t n = HASH_COUNT(sums->by_key), i = 0;
+	struct idle_sum **all, *sum;
+
+	if (!pools->all)
+		return;
+	all = xcalloc(n + 1, sizeof(struct idle_sum *));
+	for (sum = sums->by_key; sum; sum = sum->hh.next)
+		all[i++] = sum;
+	for (i = 0; i < n; i++) {
+		const struct sample_pool *pool =
+			is_to_divide(all[i])
+				? find_pool(pools, pool_key(all[i]->key, all[i]->longest.thread))
+				: NULL;
+
+		if (pool)
+			divide(sums, all[i], pool);
+	}
+	for (sum = sums->by_key; sum; sum = sum->hh.next)
+		if (sum->key.cause == IDLE_GIL)
+			name_holder(pools, sum);
+	free(all);
+}
