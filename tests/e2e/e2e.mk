@@ -81,6 +81,7 @@ $(eval $(call e2e_program,nccl,tests/e2e/programs/nccl.c,-rdynamic,$(E2E_RT13)))
 $(eval $(call e2e_program,nccl_own,tests/e2e/programs/nccl_own.c,-rdynamic,))
 $(E2E)/nvtx: $(E2E)/libnvtx_part.so
 $(eval $(call e2e_program,libnvtx_tool.so,tests/e2e/programs/nvtx_tool.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))
+$(eval $(call e2e_program,leaves,tests/e2e/programs/leaves.c,,$(E2E_RT13)))
 $(eval $(call e2e_program,waits,tests/e2e/programs/waits.c,-fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,allocator,tests/e2e/programs/allocator.c,-fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,libwraplocks.so,tests/e2e/programs/wrap_locks.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))

@@ -1,0 +1,81 @@
+"""tests/e2e/sampled.py KIND STEPS: a program whose GPU waits for Python, of known shares. Prints these in per cent."""
+import ctypes
+import gc
+import os
+import sys
+import threading
+import time
+
+cuda = ctypes.CDLL("libcudart.so.13")
+memory, host = ctypes.c_void_p(), ctypes.create_string_buffer(1 << 16)
+spent, since = {}, time.perf_counter()
+
+
+def load(n):
+    x = 0
+    for i in range(5 * n):
+        x += i * i
+    return x
+
+
+def augment(n):
+    x = 0
+    for i in range(3 * n):
+        x += i * i
+    return x
+
+
+def log(n):
+    x = 0
+    for i in range(2 * n):
+        x += i * i
+    return x
+
+
+def collect():
+    gc.collect()
+
+
+def save(n):
+    with open(os.devnull, "w") as file:
+        for i in range(n):
+            print(i, file=file)
+
+
+def pt_loader():
+    while True:
+        augment(30000)
+
+
+def timed(function, *args):
+    begun = time.perf_counter()
+    function(*args)
+    spent[function.__name__] = spent.get(function.__name__, 0) + time.perf_counter() - begun
+
+
+def step(kind, number):
+    if kind == "shares":
+        for function in (load, augment, log):
+            timed(function, 800)
+    elif kind == "rare":  # nine short gaps, then a long one
+        timed(load, 400)
+        if number % 10 == 9:
+            timed(save, 60000)
+    elif kind == "gc":
+        timed(collect)
+    elif kind == "gil":
+        timed(load, 4000)
+    cuda.cudaMemcpy(memory, host, 1 << 16, 1)
+    cuda.cudaDeviceSynchronize()
+
+
+kind, steps = sys.argv[1], int(sys.argv[2])
+junk = [[i] for i in range(60000 if kind == "gc" else 10)]
+other = threading.Thread(target=pt_loader if kind == "gil" else time.sleep, args=() if kind == "gil" else (100,), daemon=True)
+other.start()
+cuda.cudaMalloc(ctypes.byref(memory), 1 << 20)
+for number in range(steps):
+    step(kind, number)
+whole = sum(spent.values())
+for name, seconds in spent.items():
+    print(name, round(100 * seconds / whole, 2))

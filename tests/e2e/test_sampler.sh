@@ -1,0 +1,91 @@
+#!/bin/bash
+# Where threads are between their calls: the shares of functions of Python, short and long gaps apart; the garbage collector; who
+# has the GIL; what NVML says. And what there is without samples, in a forked child, in a bounded trace, where a namespace is left,
+# and where NVML fails or hangs. Simulated.
+. "$(dirname "$0")/lib.sh"
+need jq python3
+sim=$CUDASPY_BUILD/sim/lib
+[ -e "$sim/libnvidia-ml.so.1" ] || skip "no simulator"
+
+# recorded NAME VARIABLE=VALUE... -- COMMAND...
+recorded() {
+	local name=$1 set=()
+	shift
+	for (( ; $#; )); do
+		[ "$1" = -- ] && break
+		set+=("$1")
+		shift
+	done
+	shift
+	mkdir -p "$name"
+	env CUDASPY_OUT="$name" LD_LIBRARY_PATH="$sim" LD_PRELOAD="$shim" "${set[@]}" timeout 100 "$@" >"$name.out" 2>"$name.err" ||
+		fail "$name: status $?, $(tail -n 3 "$name.err")"
+	"$tool" report --format=json "$name" >"$name.json" || fail "$name: no report"
+}
+
+# samples NAME: how many; places NAME: "function share", of the time on a CPU, of the thread that feeds the GPU.
+samples() { "$tool" dump "$1" | grep -cF ' [sample] ' || true; }
+places() {
+	jq -r '[.gpus[0].feeder_causes[] | select(.cause == "python" or .cause == "python-gc")] |
+		(map(.ns) | add) as $all | map({name: (.site | capture(" in (?<f>[a-z_]+)").f? // "none"), ns}) |
+		group_by(.name)[] | "\(.[0].name) \(100 * (map(.ns) | add) / $all)"' "$1.json"
+}
+
+# near NAME: the shares are those of the program, but for what so many samples may be off: four standard deviations and a point.
+near() {
+	places "$1" | awk -v n="$(samples "$1")" -v name="$1" '
+		NR == FNR { truth[$1] = $2; next }
+		{ found[$1] = $2 }
+		END {
+			for (f in truth) {
+				p = truth[f] / 100
+				off = found[f] - truth[f]
+				if (off < 0) off = -off
+				if (off > 100 * 4 * sqrt(p * (1 - p) / n) + 1)
+					printf "%s: %s has %.1f %%, in truth %.1f %%, of %d samples\n", name, f, found[f], truth[f], n
+			}
+		}' "$1.out" - >wrong
+	[ -s wrong ] && fail "$(cat wrong)"
+	[ "$(samples "$1")" -ge 30 ] || fail "$1: $(samples "$1") samples"
+}
+
+recorded shares CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" shares 800
+near shares
+recorded rare CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" rare 300
+near rare
+jq -e '.findings[] | select(.id == "starved-by-host") | .what | test("sampled.py:[0-9]+ in load|sampled.py:[0-9]+ in save")' rare.json >found ||
+	fail "rare: the finding names no place: $(jq -r '.findings[].what' rare.json)"
+
+# The near twin: without samples it is known between which calls, and no more.
+recorded none CUDASPY_SAMPLE=0 -- python3 "$here/sampled.py" shares 100
+[ "$(samples none)" = 0 ] || fail "samples were not asked for, and are there"
+jq -e '[.gpus[0].feeder_causes[].site // "" | test("in (load|augment|log)$")] | any | not' none.json >found || fail "places without samples"
+
+recorded gc CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" gc 100
+jq -e '[.gpus[0].feeder_causes[] | select(.cause == "python-gc" and (.site | test("in collect")))] | length > 0' gc.json >found ||
+	case $(python3 -c 'import sys; print(*sys.version_info[:2])') in "3 11" | "3 12" | "3 13") fail "no garbage collector" ;; esac
+
+recorded gil CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" gil 60
+jq -e '[.findings[] | select(.id == "gil-contention") | .what | test("held by .* in augment")] == [true]' gil.json >found ||
+	case $(python3 -c 'import sys; print(*sys.version_info[:2])') in "3 11" | "3 12" | "3 13") fail "the GIL's holder: $(jq -r '.findings[].what' gil.json)" ;; esac
+
+# A bounded trace, whose packets all tell what they need; and one whose texts are not to be shown.
+recorded keep CUDASPY_SAMPLE=500 CUDASPY_KEEP=1 -- python3 "$here/sampled.py" shares 800
+near keep
+"$tool" report --redact keep | grep -q "$here" && fail "a path is shown"
+
+# Other processes, clocks; NVML that fails is said once, one that hangs holds up nobody.
+recorded nvml SIM_NVML_OTHER=4711 SIM_NVML_REASONS=0x4 -- python3 "$here/sampled.py" shares 300
+jq -e '.gpus[0].nvml | test("a kernel ran for .* at most; clock 990 of 1980 MHz, slowed by its power limit for 100 %.*another process is on it .4711., with 3.00 GiB")' \
+	nvml.json >found || fail "NVML: $(jq -r '.gpus[0].nvml' nvml.json)"
+recorded fails SIM_NVML_FAIL=1 -- python3 "$here/sampled.py" shares 100
+[ "$("$tool" info fails | grep -c 'NVML is not asked')" = 1 ] || fail "NVML that fails: $("$tool" info fails | grep NVML)"
+recorded hangs SIM_NVML_HANG=1 -- python3 "$here/sampled.py" shares 100
+recorded nonvml CUDASPY_NONVML=1 -- python3 "$here/sampled.py" shares 100
+[ "$("$tool" dump nonvml | grep -cF ' [gpu_look] ')" = 0 ] || fail "NVML was asked"
+
+# Alone again, a program may leave its namespaces: as without the recorder.
+LD_LIBRARY_PATH=$sim "$bin/leaves" >bare.out
+[ $? = 77 ] && exit 0
+recorded leaves CUDASPY_SAMPLE=500 -- "$bin/leaves"
+cmp -s bare.out leaves.out || fail "unshare: $(cat leaves.out), bare: $(cat bare.out)"
