@@ -75,19 +75,6 @@ const char *gpu_why_unknown(const struct callstats *stats, const struct idle_gpu
 								: gpu_why_uncertain(stats, gpu);
 }
 
-/* How long the thread waited between its calls for other threads of the program. */
-static uint64_t waited_ns(const struct idle *idle, const struct thread *thread)
-{
-	const struct idle_sum *sum;
-	uint64_t ns = 0;
-
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
-		if (sum->key.owner == idle_owner_thread(thread) &&
-		    (sum->key.cause == IDLE_LOCK || sum->key.cause == IDLE_JOIN))
-			ns += sum->ns;
-	return ns;
-}
-
 const struct thread *gpu_feeder(const struct idle *idle, const struct idle_gpu *gpu)
 {
 	const struct thread *thread, *best = NULL;
@@ -101,7 +88,7 @@ const struct thread *gpu_feeder(const struct idle *idle, const struct idle_gpu *
 			continue;
 		weight = (double)c->ring.n;
 		if (h->outside_ns)
-			weight *= 1 - (double)min_u64(waited_ns(idle, thread), h->outside_ns) /
+			weight *= 1 - (double)min_u64(h->waited_ns, h->outside_ns) /
 					      (double)h->outside_ns;
 		if (weight <= most)
 			continue;
@@ -116,122 +103,149 @@ const struct thread *gpu_feeder(const struct idle *idle, const struct idle_gpu *
 #define WORTH_PART \
 	50 /* of the time: less that NVML knows more than the calls is not worth an estimate */
 
-/* A thread that feeds the GPU: its time but for waits for the GPU. */
+/* What of a thread's time counts, and how much of the GPU's each nanosecond of it is. */
 struct feeder {
 	const struct thread *thread;
 	uint64_t active_ns; /* outside of calls, and not waiting for another thread */
-	uint64_t waited_ns; /* for other threads */
 	uint64_t submitting_ns;
-	/* Of waited_ns, what other feeders did not work meanwhile: while they did, theirs is the time that counts. */
+	/* Of its waits for other threads, what other feeders did not work meanwhile: while they did, theirs is the time that counts. */
 	uint64_t alone_ns;
+	uint64_t waited_ns;
+	size_t gpu;
+	double part;
 };
 
-#define FEEDERS_MOST 64
+struct feeders {
+	struct feeder *all;
+	size_t n;
+	size_t *of_thread; /* by the thread's index: which one + 1; 0: none */
+};
 
 static bool is_wait_for_thread(const struct idle_sum *sum)
 {
 	return sum->key.cause == IDLE_LOCK || sum->key.cause == IDLE_JOIN;
 }
 
-static struct feeder feeder_of(const struct idle *idle, const struct thread *thread,
-			       const struct thread_account *c, const struct host_thread *h)
+static void find_feeders(const struct idle *idle, size_t number, struct feeders *f)
 {
-	struct feeder f = {.thread = thread,
-			   .submitting_ns = h->in_calls_ns - min_u64(c->gpu_ns, h->in_calls_ns)};
-	const struct idle_sum *sum;
-
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
-		if (sum->key.owner == idle_owner_thread(thread) && sum->key.cause != IDLE_GPU_QUERY)
-			*(is_wait_for_thread(sum) ? &f.waited_ns : &f.active_ns) += sum->ns;
-	return f;
-}
-
-static size_t find_feeders(const struct idle *idle, const struct idle_gpu *gpu,
-			   struct feeder feeders[FEEDERS_MOST])
-{
+	const struct idle_gpu *gpu = &idle->gpus[number];
 	const struct thread *thread;
-	uint64_t active_ns = 0;
-	size_t n = 0, i;
 
-	for (thread = gpu->processes[0]->threads; thread && n < FEEDERS_MOST;
-	     thread = thread->next) {
+	for (thread = gpu->processes[0]->threads; thread; thread = thread->next) {
 		const struct thread_account *c = thread_account_of(idle->accounts, thread);
 		const struct host_thread *h = host_thread_find(&idle->threads, thread);
+		uint64_t away_ns;
 
-		if (c && h && c->device == gpu->device)
-			feeders[n++] = feeder_of(idle, thread, c, h);
+		if (!c || !h || c->device != gpu->device)
+			continue;
+		away_ns = h->waited_ns + h->queried_ns;
+		f->all = grow(f->all, f->n, sizeof(*f->all));
+		f->all[f->n++] = (struct feeder){
+			.thread = thread,
+			.active_ns = h->outside_ns - min_u64(away_ns, h->outside_ns),
+			.submitting_ns = h->in_calls_ns - min_u64(c->gpu_ns, h->in_calls_ns),
+			.waited_ns = h->waited_ns,
+			.gpu = number};
+		f->of_thread[thread->index] = f->n;
 	}
-	for (i = 0; i < n; i++)
-		active_ns += feeders[i].active_ns + feeders[i].submitting_ns;
-	for (i = 0; i < n; i++) {
-		uint64_t others_ns = active_ns - feeders[i].active_ns - feeders[i].submitting_ns;
-
-		feeders[i].alone_ns =
-			feeders[i].waited_ns - min_u64(feeders[i].waited_ns, others_ns);
-	}
-	return n;
 }
 
-/* How much of the sum counts. */
-static uint64_t counted_ns(const struct feeder *f, const struct idle_sum *sum)
+/* The GPU was idle for so much longer than its calls prove. */
+static void share_out(struct idle *idle, size_t number, uint64_t extra_ns, struct feeders *f)
+{
+	uint64_t active_ns = 0, whole_ns = 0;
+	size_t first = f->n, i;
+
+	find_feeders(idle, number, f);
+	for (i = first; i < f->n; i++)
+		active_ns += f->all[i].active_ns + f->all[i].submitting_ns;
+	for (i = first; i < f->n; i++) {
+		struct feeder *one = &f->all[i];
+		uint64_t others_ns = active_ns - one->active_ns - one->submitting_ns;
+
+		one->alone_ns = one->waited_ns - min_u64(one->waited_ns, others_ns);
+		whole_ns += one->active_ns + one->alone_ns + one->submitting_ns;
+	}
+	if (!whole_ns)
+		return;
+	for (i = first; i < f->n; i++)
+		f->all[i].part = (double)extra_ns / (double)whole_ns;
+	idle->gpus[number].idle_ns += extra_ns;
+	idle->gpus[number].estimated_ns = extra_ns;
+}
+
+/* How much of a feeder's sum counts. */
+static double counted_ns(const struct feeder *f, const struct idle_sum *sum)
 {
 	if (sum->key.cause == IDLE_GPU_QUERY)
 		return 0;
 	if (!is_wait_for_thread(sum))
-		return sum->ns;
-	return (uint64_t)((double)sum->ns * (double)f->alone_ns / (double)(f->waited_ns ?: 1));
+		return (double)sum->ns;
+	return (double)sum->ns * (double)f->alone_ns / (double)(f->waited_ns ?: 1);
 }
 
-/* So many nanoseconds for each of a feeder's. */
-static void charge_feeder(struct idle *idle, size_t gpu, const struct feeder *f, double part)
+/* The sums of all threads, as they are now. */
+static const struct idle_sum **sums_of_threads(const struct idle *idle, size_t *n)
 {
-	size_t n = 0, i;
 	const struct idle_sum **sums =
 		xcalloc(HASH_COUNT(idle->sums.by_key) + 1, sizeof(struct idle_sum *));
 	const struct idle_sum *sum;
-	uint64_t ns;
 
+	*n = 0;
 	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
-		if (sum->key.owner == idle_owner_thread(f->thread) && sum->ns)
-			sums[n++] = sum;
-	for (i = 0; i < n; i++) {
-		ns = (uint64_t)(part * (double)counted_ns(f, sums[i]));
-		if (ns)
-			idle_sums_add_of(&idle->sums, idle_owner_gpu(gpu), &sums[i]->longest, ns,
-					 sums[i]);
-	}
-	free(sums);
-	ns = (uint64_t)(part * (double)f->submitting_ns);
-	if (ns)
-		idle_sums_add(&idle->sums, idle_owner_gpu(gpu), f->thread->process,
-			      &(struct idle_part){.cause = IDLE_LAUNCH,
-						  .thread = f->thread,
-						  .fn = NO_FUNCTION,
-						  .fn_before = NO_FUNCTION},
-			      ns);
+		if (sum->ns && sum->key.owner < idle->accounts->model->n_threads)
+			sums[(*n)++] = sum;
+	return sums;
 }
 
-static void charge(struct idle *idle, size_t number, uint64_t extra_ns)
+static void charge_all(struct idle *idle, const struct feeders *f,
+		       const struct idle_sum *const *sums, size_t n_sums)
 {
-	struct idle_gpu *gpu = &idle->gpus[number];
-	struct feeder feeders[FEEDERS_MOST];
-	size_t n = find_feeders(idle, gpu, feeders), i;
-	uint64_t whole_ns = 0;
+	uint64_t ns;
+	size_t i;
+
+	for (i = 0; i < n_sums; i++) {
+		size_t number = f->of_thread[sums[i]->key.owner];
+		const struct feeder *one = number ? &f->all[number - 1] : NULL;
+
+		ns = one ? (uint64_t)(one->part * counted_ns(one, sums[i])) : 0;
+		if (ns)
+			idle_sums_add_of(&idle->sums, idle_owner_gpu(one->gpu), &sums[i]->longest,
+					 ns, sums[i]);
+	}
+	for (i = 0; i < f->n; i++) {
+		ns = (uint64_t)(f->all[i].part * (double)f->all[i].submitting_ns);
+		if (ns)
+			idle_sums_add(&idle->sums, idle_owner_gpu(f->all[i].gpu),
+				      f->all[i].thread->process,
+				      &(struct idle_part){.cause = IDLE_LAUNCH,
+							  .thread = f->all[i].thread,
+							  .fn = NO_FUNCTION,
+							  .fn_before = NO_FUNCTION},
+				      ns);
+	}
+}
+
+/* How long each thread waited between its calls for other threads of the program. */
+static void sum_up_waits(struct idle *idle, const struct idle_sum *const *sums, size_t n)
+{
+	size_t i;
 
 	for (i = 0; i < n; i++)
-		whole_ns += feeders[i].active_ns + feeders[i].alone_ns + feeders[i].submitting_ns;
-	if (!whole_ns)
-		return;
-	for (i = 0; i < n; i++)
-		charge_feeder(idle, number, &feeders[i], (double)extra_ns / (double)whole_ns);
-	gpu->idle_ns += extra_ns;
-	gpu->estimated_ns = extra_ns;
+		if (is_wait_for_thread(sums[i]) && sums[i]->key.owner < idle->threads.n &&
+		    idle->threads.all[sums[i]->key.owner])
+			idle->threads.all[sums[i]->key.owner]->waited_ns += sums[i]->ns;
 }
 
 void gpu_estimate_idle(const struct expect *expect, struct idle *idle)
 {
-	size_t i;
+	struct feeders f = {.of_thread =
+				    xcalloc(idle->accounts->model->n_threads + 1, sizeof(size_t))};
+	const struct idle_sum **sums;
+	size_t n, i;
 
+	sums = sums_of_threads(idle, &n);
+	sum_up_waits(idle, sums, n);
 	for (i = 0; i < idle->n_gpus; i++) {
 		struct idle_gpu *gpu = &idle->gpus[i];
 		uint64_t work_ns = gpu_work_ns(expect, gpu), known_ns = idle_certain_ns(gpu);
@@ -239,6 +253,10 @@ void gpu_estimate_idle(const struct expect *expect, struct idle *idle)
 
 		if (gpu->n_processes == 1 && !idle_gpu_is_exact(gpu) &&
 		    ns > known_ns + work_ns / WORTH_PART)
-			charge(idle, i, ns - known_ns);
+			share_out(idle, i, ns - known_ns, &f);
 	}
+	charge_all(idle, &f, sums, n);
+	free(sums);
+	free(f.all);
+	free(f.of_thread);
 }

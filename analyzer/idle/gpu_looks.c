@@ -4,6 +4,12 @@
 #include "account/streams.h"
 #include "idle.h"
 
+/* The smallest one, in whatever order looks come. */
+static uint32_t min_pid(uint32_t a, uint32_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
 static void see_rest(struct gpu_looks *looks, const struct spy_rec_gpu_look *look)
 {
 	unsigned int bit;
@@ -17,7 +23,7 @@ static void see_rest(struct gpu_looks *looks, const struct spy_rec_gpu_look *loo
 	if (!(look->known & SPY_GPU_LOOK_PROCESSES) || !look->others)
 		return;
 	looks->others_n++;
-	looks->other_pid = look->other_pid;
+	looks->other_pid = min_pid(looks->other_pid, look->other_pid);
 	looks->others_bytes_most = max_u64(looks->others_bytes_most, look->others_bytes);
 }
 
@@ -38,6 +44,28 @@ void gpu_looks_see(struct idle *idle, const struct record *record)
 	looks->end_ns = record->ns;
 	looks->busy_percent += look->busy;
 	see_rest(looks, look);
+}
+
+void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other)
+{
+	unsigned int bit;
+
+	if (!other->n)
+		return;
+	looks->begin_ns = looks->n ? min_u64(looks->begin_ns, other->begin_ns) : other->begin_ns;
+	looks->other_pid = min_pid(looks->other_pid, other->other_pid);
+	looks->end_ns = max_u64(looks->end_ns, other->end_ns);
+	looks->n += other->n;
+	looks->busy_percent += other->busy_percent;
+	looks->n_rest += other->n_rest;
+	looks->clock += other->clock;
+	looks->clock_most += other->clock_most;
+	for (bit = 0; bit < 64; bit++)
+		looks->limited[bit] += other->limited[bit];
+	looks->others_n += other->others_n;
+	looks->temperature_most =
+		(uint16_t)max_u64(looks->temperature_most, other->temperature_most);
+	looks->others_bytes_most = max_u64(looks->others_bytes_most, other->others_bytes_most);
 }
 
 #define LEAST 5 /* looks, from which on their mean is one */

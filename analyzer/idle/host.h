@@ -154,6 +154,8 @@ struct host_thread {
 	/* Of the working phase, so far. */
 	uint64_t seen_ns, seen_in_calls_ns; /* until when, and all its calls by then */
 	uint64_t outside_ns, in_calls_ns;
+	uint64_t
+		waited_ns; /* after the last record: of outside_ns, for other threads of the program */
 	uint64_t queried_ns; /* of outside_ns: it asked over and over whether a GPU is done */
 	/* busy.c: the last look at the scheduler's account, and all calls by then; in the working phase, ready and on no
 	 * CPU while it may have been in a call, at most; waits for a GPU since that look. */

@@ -231,6 +231,8 @@ uint64_t busy_certain_ns(const struct idle *idle, const struct idle_gpu *gpu);
 /* gpu_looks.c: what NVML says of a GPU. */
 void gpu_looks_see(struct idle *idle, const struct record *record);
 
+void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other);
+
 /* How long the GPU was idle at least, by its utilisation alone, of work_ns; 0: unknown. */
 uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns);
 

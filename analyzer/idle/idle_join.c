@@ -51,6 +51,7 @@ static void join_own(struct idle_gpu *gpu, const struct idle_replay_part *part,
 /* Several parts may use it: all else the replay knows. What threads waited counts where only one has, after all: busy.c. */
 static void join_shared(struct idle_gpu *gpu, const struct idle_gpu *of_part)
 {
+	gpu_looks_join(&gpu->looks, &of_part->looks);
 	gpu->waited_ns += of_part->waited_ns;
 	gpu->turns += of_part->turns;
 	gpu->turns_brought += of_part->turns_brought;

@@ -16,15 +16,15 @@ follows torchrun
 expect "traces, of the ranks alone" "$(ls -d traces/*.cudaspy | sed 's/.*\.rank\([0-9]*\)-.*/\1/' | sort | tr '\n' ' ')" "0 1 "
 cat torchrun.out torchrun.err >both
 says 'rank 1 held the others up' both
-says 'running Python: between|computing on a CPU: between' both
-says 'calls\.py:[0-9]+' both
+says 'running Python: train\.py:1[1-4] in checkpoint' both
 says '^rank 1: done' both
 grep -q 'traces of . runs' both && fail "the ranks are several runs"
 [ -s report.html ] || fail "no page"
 "$tool" report --format=json traces >report.json 2>/dev/null || fail "no report"
 says 'pageable-copy' report.json
+# Where the machine is busy, the reason may be that the rank got no CPU, which has no line.
 line=$(python3 -c 'import json; print([f["python_line"] for f in json.load(open("report.json"))["findings"] if f["id"] == "straggler-rank"][0])')
-echo "straggler-rank calls.py:$line -- checkpoint, every hour" >accepted.txt
+echo "straggler-rank$([ "$line" = 0 ] || echo " train.py:$line") -- checkpoint, every hour" >accepted.txt
 "$tool" report --fail-on=straggler-rank traces >said 2>&1 && fail "a rank that holds the others up passes"
 "$tool" report --fail-on=straggler-rank --suppress=accepted.txt traces >said 2>&1 || fail "it is not accepted: $(cat said)"
 
