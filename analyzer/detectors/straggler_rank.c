@@ -43,9 +43,8 @@ static const char *cure(const struct idle_sum *sum)
 
 /* "waiting inside CUDA for a GPU, in cudaFree, at train.py:22 in step" */
 static const char *reason_text(const struct trace_set *set, struct arena *texts,
-			       const struct idle_sum *sum)
+			       const struct idle_sum *sum, const struct idle_part *part)
 {
-	const struct idle_part *part = &sum->longest;
 	struct python_line line = python_line(part->stack);
 	const char *at = text_python(texts, &line), *function = text_function(set, part->fn);
 	bool between = sum->key.cause == IDLE_PYTHON || sum->key.cause == IDLE_CPU;
@@ -55,11 +54,11 @@ static const char *reason_text(const struct trace_set *set, struct arena *texts,
 			    at ? ", at " : "", at ?: "");
 }
 
-static void place(const struct trace_set *set, struct arena *texts, const struct idle_sum *sum,
+static void place(const struct trace_set *set, struct arena *texts, const struct idle_part *part,
 		  struct finding *finding)
 {
-	finding->place.function = text_function(set, sum->longest.fn);
-	finding_look_up(finding, texts, &sum->longest);
+	finding->place.function = text_function(set, part->fn);
+	finding_look_up(finding, texts, part);
 }
 
 /* Its thread is slower than the others' here and there, nowhere by much: it has no work that they do not have. */
@@ -72,10 +71,10 @@ static bool is_spread(const struct idle_sum *sum, const struct rank *rank)
 }
 
 static void name_reason(const struct trace_set *set, struct arena *texts,
-			const struct idle_sum *sum, const struct rank *rank,
-			struct finding *finding)
+			const struct idle_sum *sum, const struct idle_part *part,
+			const struct rank *rank, struct finding *finding)
 {
-	const char *reason = reason_text(set, texts, sum), *ns = text_time(texts, sum->ns);
+	const char *reason = reason_text(set, texts, sum, part), *ns = text_time(texts, sum->ns);
 
 	if (!is_spread(sum, rank)) {
 		finding->what = arena_printf(texts, "%s; meanwhile, unlike them, it was %s for %s",
@@ -99,6 +98,7 @@ static void conclude(const struct ranks *ranks, struct found *found)
 	const struct model *model = ranks->idle->accounts->model;
 	struct arena *texts = found->texts;
 	struct straggler h = straggler_find(ranks);
+	const struct idle_part *part;
 	const struct idle_sum *sum;
 	struct finding *finding;
 
@@ -109,8 +109,9 @@ static void conclude(const struct ranks *ranks, struct found *found)
 	finding->what = straggler_words(texts, &h);
 	finding->fix = cure(sum);
 	if (sum) {
-		place(model->set, texts, sum, finding);
-		name_reason(model->set, texts, sum, h.rank, finding);
+		part = straggler_part(ranks->idle, sum);
+		place(model->set, texts, part, finding);
+		name_reason(model->set, texts, sum, part, h.rank, finding);
 	}
 }
 

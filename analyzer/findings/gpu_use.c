@@ -166,10 +166,15 @@ static void share_out(struct idle *idle, size_t number, uint64_t extra_ns, struc
 		one->alone_ns = one->waited_ns - min_u64(one->waited_ns, others_ns);
 		whole_ns += one->active_ns + one->alone_ns + one->submitting_ns;
 	}
-	if (!whole_ns)
-		return;
-	for (i = first; i < f->n; i++)
-		f->all[i].part = (double)extra_ns / (double)whole_ns;
+	/* For the rest its threads waited for a GPU, and so for another one, or had not noticed yet. */
+	if (extra_ns > whole_ns)
+		idle_sums_add(&idle->sums, idle_owner_gpu(number), idle->gpus[number].processes[0],
+			      &(struct idle_part){.cause = IDLE_CUDA_WAIT,
+						  .fn = NO_FUNCTION,
+						  .fn_before = NO_FUNCTION},
+			      extra_ns - whole_ns);
+	for (i = first; i < f->n && whole_ns; i++)
+		f->all[i].part = (double)min_u64(extra_ns, whole_ns) / (double)whole_ns;
 	idle->gpus[number].idle_ns += extra_ns;
 	idle->gpus[number].estimated_ns = extra_ns;
 }

@@ -2,6 +2,7 @@
  * analyzer/findings/straggler.c: is a job held up by its ranks? The thresholds are choices: what changes from run to run by
  * itself must not name a rank.
  */
+#include "model/python.h"
 #include "straggler.h"
 #include "rank_words.h"
 #include "text/text.h"
@@ -136,6 +137,20 @@ const struct idle_sum *straggler_reason(const struct idle *idle, const struct ra
 		    sum->key.cause != IDLE_GPU_WORK && (!most || sum->ns > most->ns))
 			most = sum;
 	return most;
+}
+
+const struct idle_part *straggler_part(const struct idle *idle, const struct idle_sum *reason)
+{
+	const struct idle_sum *sum, *best = NULL;
+
+	if (python_frame(reason->longest.stack))
+		return &reason->longest;
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
+		if (sum->key.owner == reason->key.owner && sum->key.cause == reason->key.cause &&
+		    sum->key.address == reason->key.address && sum->key.code &&
+		    (!best || sum->ns > best->ns))
+			best = sum;
+	return best ? &best->longest : &reason->longest;
 }
 
 static uint64_t paid_by_all(const struct ranks *ranks)

@@ -31,6 +31,9 @@ struct straggler straggler_find(const struct ranks *ranks);
 /* Of what made a rank's thread late, the largest; NULL: nothing is known. */
 const struct idle_sum *straggler_reason(const struct idle *idle, const struct rank *rank);
 
+/* A part of that reason to show: one of its place that has lines of Python, if there is one. */
+const struct idle_part *straggler_part(const struct idle *idle, const struct idle_sum *reason);
+
 /* A new finding of a detector: whose, how often, and what it costs. */
 struct finding *straggler_finding(const struct detector *detector, const struct ranks *ranks,
 				  const struct straggler *h, struct found *found);

@@ -27,6 +27,19 @@ static void see_rest(struct gpu_looks *looks, const struct spy_rec_gpu_look *loo
 	looks->others_bytes_most = max_u64(looks->others_bytes_most, look->others_bytes);
 }
 
+/* What NVML says is of the last sixth of a second to second: then the GPU worked as it does in the working phase, and was recorded. */
+#define LAG_NS 1000000000
+
+static bool is_settled(const struct record *record, const struct phase *phase)
+{
+	const struct process *process = record->thread->process;
+	uint64_t since_ns = max_u64(process->opened_ns, process->first_ns);
+
+	if (phase->found)
+		since_ns = max_u64(since_ns, phase->begin_ns);
+	return record->ns >= since_ns + LAG_NS;
+}
+
 void gpu_looks_see(struct idle *idle, const struct record *record)
 {
 	const struct spy_rec_gpu_look *look = record_gpu_look(record);
@@ -36,7 +49,8 @@ void gpu_looks_see(struct idle *idle, const struct record *record)
 	uint32_t gpu;
 
 	gpu = idle->users[work_index(&idle->accounts->work, record->process, device)].gpu;
-	if (!gpu || look->busy > 100 || !phase_has(phases, record->process, record->ns))
+	if (!gpu || look->busy > 100 || !phase_has(phases, record->process, record->ns) ||
+	    !is_settled(record, &phases->all[record->process]))
 		return;
 	looks = &idle->gpus[gpu - 1].looks;
 	if (!looks->n++)
@@ -75,7 +89,8 @@ uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns)
 {
 	double busy;
 
-	if (looks->n < LEAST || looks->end_ns - looks->begin_ns < work_ns / 100 * COVERED_PERCENT)
+	if (looks->n < LEAST ||
+	    looks->end_ns - looks->begin_ns + LAG_NS < work_ns / 100 * COVERED_PERCENT)
 		return 0;
 	/* Whole per cents; and a kernel that ran at all in a moment is taken for all of it: at most so much. */
 	busy = ((double)looks->busy_percent / (double)looks->n + 1) / 100;

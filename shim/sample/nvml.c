@@ -74,6 +74,7 @@ static struct gpu gpus[SPY_NVML_GPUS];
 static struct spy_lock lock; /* their looks, while they are copied */
 static const _Atomic uint32_t *stop; /* a futex; NULL: nobody asks */
 static pthread_t thread;
+static _Atomic int thread_tid;
 
 void spy_nvml_add(unsigned int ordinal, const char *pci)
 {
@@ -232,6 +233,7 @@ static void *run(void *data)
 	sigset_t set;
 
 	(void)data;
+	atomic_store(&thread_tid, (int)spy_syscall(SYS_gettid));
 	sigfillset(&set);
 	pthread_sigmask(SIG_SETMASK, &set, NULL);
 	prctl(PR_SET_NAME, "cudaspy-nvml");
@@ -256,10 +258,11 @@ void spy_nvml_begin(const _Atomic uint32_t *asked_to_stop)
 		stop = NULL;
 }
 
-void spy_nvml_leave(const struct timespec *until)
+int spy_nvml_leave(const struct timespec *until)
 {
 	if (stop)
 		pthread_timedjoin_np(thread, NULL, until);
+	return stop ? atomic_load(&thread_tid) : 0;
 }
 
 void spy_nvml_forked(void)

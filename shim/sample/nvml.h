@@ -23,9 +23,9 @@ void spy_nvml_begin(const _Atomic uint32_t *asked_to_stop);
 /* The next GPU of which there is something new since it was taken last. False: none. On the sampler's thread. */
 bool spy_nvml_take(struct spy_rec_gpu_look *look);
 
-/* It has been asked to stop: waits for its thread to end, until then at most (CLOCK_REALTIME). */
+/* It has been asked to stop: waits for its thread to end, until then at most (CLOCK_REALTIME). The thread's number; 0: there was none. */
 struct timespec;
-void spy_nvml_leave(const struct timespec *until);
+int spy_nvml_leave(const struct timespec *until);
 
 /* In a forked child. */
 void spy_nvml_forked(void);

@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include "hook/loader.h"
 #include "process/options.h"
 #include "process/own_stack.h"
@@ -30,9 +31,11 @@
 
 #define CPU_PART 100 /* it takes one part in so many of a CPU */
 #define INTERVAL_MOST_NS 1000000000ull
+#define LATE_NS 500000
 #define LOOKS_MOST 64 /* threads that are looked at, at once; the others come next */
 #define STACK_BYTES ((size_t)512 << 10)
 #define END_MS 50 /* so long the end waits for a look */
+#define GONE_MS 200
 #define LEAVE_S 1 /* and who has to be alone, for its threads to end */
 
 enum sampler_state {
@@ -45,6 +48,7 @@ static _Atomic int state; /* enum sampler_state */
 static _Atomic uint32_t asked_to_stop; /* a futex: 1 it ends */
 static _Atomic uint32_t turn; /* a futex: grows when a thread records again */
 static _Atomic bool at_work;
+static _Atomic int sampler_tid;
 static uint64_t asked_ns; /* the mean interval that was asked for; 0: no sampling */
 
 struct sampler {
@@ -156,7 +160,9 @@ static void sleep_until(const struct timespec *until)
 		    FUTEX_BITSET_MATCH_ANY);
 }
 
-static void sleep_an_interval(struct timespec *next)
+/* False: it woke up late, for want of a CPU. Then threads are where they lose theirs, more often than elsewhere: a look would be no
+ * sample of their time. */
+static bool sleep_an_interval(struct timespec *next)
 {
 	uint64_t ns = sampler.interval_ns, now_ns = spy_clock_monotonic(), at_ns;
 
@@ -167,6 +173,7 @@ static void sleep_an_interval(struct timespec *next)
 		at_ns = now_ns + ns / 2;
 	*next = (struct timespec){(time_t)(at_ns / 1000000000), (long)(at_ns % 1000000000)};
 	sleep_until(next);
+	return spy_clock_monotonic() - at_ns < LATE_NS;
 }
 
 /* While recording is dormant. The one who ends it, and each thread that records again, wakes it. */
@@ -196,13 +203,13 @@ static void *run(void *data)
 	struct timespec next = {0};
 
 	(void)data;
+	atomic_store(&sampler_tid, (int)spy_syscall(SYS_gettid));
 	block_signals();
 	prctl(PR_SET_NAME, "cudaspy");
 	spy_nvml_begin(&asked_to_stop);
 	while (!is_over()) {
 		sleep_while_dormant();
-		sleep_an_interval(&next);
-		if (!is_over() && spy_window_is_open())
+		if (sleep_an_interval(&next) && !is_over() && spy_window_is_open())
 			work();
 	}
 	return NULL;
@@ -308,6 +315,15 @@ void spy_sampler_stop(void)
 		spy_syscall(SYS_nanosleep, &a_moment, NULL);
 }
 
+/* A thread that has been joined is still one of the process's until the kernel has taken it off its list. */
+static void await_gone(int tid)
+{
+	const struct timespec a_moment = {.tv_nsec = 50000};
+
+	for (int i = 0; i < GONE_MS * 20 && tid && !spy_syscall(SYS_tgkill, getpid(), tid, 0); i++)
+		spy_syscall(SYS_nanosleep, &a_moment, NULL);
+}
+
 void spy_sampler_leave(void)
 {
 	struct timespec until;
@@ -318,7 +334,8 @@ void spy_sampler_leave(void)
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += LEAVE_S;
 	pthread_timedjoin_np(sampler.thread, NULL, &until);
-	spy_nvml_leave(&until);
+	await_gone(atomic_load(&sampler_tid));
+	await_gone(spy_nvml_leave(&until));
 }
 
 /* What the parent's thread used is not there, or a copy that nobody uses. */
@@ -327,6 +344,7 @@ void spy_sampler_forked(void)
 	atomic_store(&state, NONE);
 	atomic_store(&asked_to_stop, 0);
 	atomic_store(&at_work, false);
+	atomic_store(&sampler_tid, 0);
 	sampler = (struct sampler){0};
 	spy_nvml_forked();
 }

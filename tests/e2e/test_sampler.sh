@@ -31,18 +31,18 @@ places() {
 		group_by(.name)[] | "\(.[0].name) \(100 * (map(.ns) | add) / $all)"' "$1.json"
 }
 
-# near NAME: the shares are those of the program, but for what so many samples may be off: four standard deviations and a point.
+# near NAME: the shares are those of the program, but for what so many samples may be off: four standard deviations and a point. A
+# thread that has no CPU for a while has several samples at one place: on a busy machine a quarter of them are independent.
 near() {
 	places "$1" | awk -v n="$(samples "$1")" -v name="$1" '
-		NR == FNR { truth[$1] = $2; next }
+		NR == FNR { least[$1] = $2; most[$1] = $3; next }
 		{ found[$1] = $2 }
 		END {
-			for (f in truth) {
-				p = truth[f] / 100
-				off = found[f] - truth[f]
-				if (off < 0) off = -off
-				if (off > 100 * 4 * sqrt(p * (1 - p) / n) + 1)
-					printf "%s: %s has %.1f %%, in truth %.1f %%, of %d samples\n", name, f, found[f], truth[f], n
+			for (f in least) {
+				p = found[f] / 100
+				off = found[f] < least[f] ? least[f] - found[f] : found[f] - most[f]
+				if (off > 100 * 4 * sqrt(p * (1 - p) / (n / 4)) + 1)
+					printf "%s: %s has %.1f %%, in truth %.1f to %.1f %%, of %d samples\n", name, f, found[f], least[f], most[f], n
 			}
 		}' "$1.out" - >wrong
 	[ -s wrong ] && fail "$(cat wrong)"
@@ -75,7 +75,7 @@ near keep
 "$tool" report --redact keep | grep -q "$here" && fail "a path is shown"
 
 # Other processes, clocks; NVML that fails is said once, one that hangs holds up nobody.
-recorded nvml SIM_NVML_OTHER=4711 SIM_NVML_REASONS=0x4 -- python3 "$here/sampled.py" shares 300
+recorded nvml SIM_NVML_OTHER=4711 SIM_NVML_REASONS=0x4 -- python3 "$here/sampled.py" shares 5000
 jq -e '.gpus[0].nvml | test("a kernel ran for .* at most; clock 990 of 1980 MHz, slowed by its power limit for 100 %.*another process is on it .4711., with 3.00 GiB")' \
 	nvml.json >found || fail "NVML: $(jq -r '.gpus[0].nvml' nvml.json)"
 recorded fails SIM_NVML_FAIL=1 -- python3 "$here/sampled.py" shares 100
