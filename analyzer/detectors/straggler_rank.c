@@ -64,19 +64,19 @@ static void place(const struct trace_set *set, struct arena *texts, const struct
 /* Its thread is slower than the others' here and there, nowhere by much: it has no work that they do not have. */
 #define SPREAD_MOST 3 /* the largest reason is less than one of so many parts of the lateness */
 
-static bool is_spread(const struct idle_sum *sum, const struct rank *rank)
+static bool is_spread(const struct idle_sum *sum, uint64_t ns, const struct rank *rank)
 {
 	return (sum->key.cause == IDLE_PYTHON || sum->key.cause == IDLE_CPU) &&
-	       sum->ns < rank->late_ns / SPREAD_MOST;
+	       ns < rank->late_ns / SPREAD_MOST;
 }
 
 static void name_reason(const struct trace_set *set, struct arena *texts,
 			const struct idle_sum *sum, const struct idle_part *part,
-			const struct rank *rank, struct finding *finding)
+			uint64_t reason_ns, const struct rank *rank, struct finding *finding)
 {
-	const char *reason = reason_text(set, texts, sum, part), *ns = text_time(texts, sum->ns);
+	const char *reason = reason_text(set, texts, sum, part), *ns = text_time(texts, reason_ns);
 
-	if (!is_spread(sum, rank)) {
+	if (!is_spread(sum, reason_ns, rank)) {
 		finding->what = arena_printf(texts, "%s; meanwhile, unlike them, it was %s for %s",
 					     finding->what, reason, ns);
 		return;
@@ -111,7 +111,8 @@ static void conclude(const struct ranks *ranks, struct found *found)
 	if (sum) {
 		part = straggler_part(ranks->idle, sum);
 		place(model->set, texts, part, finding);
-		name_reason(model->set, texts, sum, part, h.rank, finding);
+		name_reason(model->set, texts, sum, part, straggler_reason_ns(ranks->idle, sum),
+			    h.rank, finding);
 	}
 }
 

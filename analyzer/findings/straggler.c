@@ -128,14 +128,35 @@ struct straggler straggler_find(const struct ranks *ranks)
 	return h;
 }
 
+uint64_t straggler_reason_ns(const struct idle *idle, const struct idle_sum *reason)
+{
+	const struct idle_sum *sum;
+	uint64_t ns = 0;
+
+	if (!reason->key.code)
+		return reason->ns;
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
+		if (sum->key.owner == reason->key.owner && sum->key.cause == reason->key.cause &&
+		    sum->key.process == reason->key.process && sum->key.code == reason->key.code)
+			ns += sum->ns;
+	return ns;
+}
+
 const struct idle_sum *straggler_reason(const struct idle *idle, const struct rank *rank)
 {
 	const struct idle_sum *sum, *most = NULL;
+	uint64_t most_ns = 0, ns;
 
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
-		if (sum->key.owner == idle_owner_rank(rank->index) &&
-		    sum->key.cause != IDLE_GPU_WORK && (!most || sum->ns > most->ns))
-			most = sum;
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+		if (sum->key.owner != idle_owner_rank(rank->index) ||
+		    sum->key.cause == IDLE_GPU_WORK)
+			continue;
+		ns = straggler_reason_ns(idle, sum);
+		if (ns < most_ns || (ns == most_ns && most && sum->ns <= most->ns))
+			continue;
+		most = sum;
+		most_ns = ns;
+	}
 	return most;
 }
 

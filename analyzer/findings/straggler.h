@@ -28,7 +28,9 @@ struct straggler {
 
 struct straggler straggler_find(const struct ranks *ranks);
 
-/* Of what made a rank's thread late, the largest; NULL: nothing is known. */
+/* Of what made a rank's thread late, the largest, where lines of one function of Python's are one; NULL: nothing is known. And how much
+ * that is, of all its lines. */
+uint64_t straggler_reason_ns(const struct idle *idle, const struct idle_sum *reason);
 const struct idle_sum *straggler_reason(const struct idle *idle, const struct rank *rank);
 
 /* A part of that reason to show: one of its place that has lines of Python, if there is one. */

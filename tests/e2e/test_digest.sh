@@ -23,8 +23,21 @@ said() {
 	grep -qF -- "$1" err || fail "no word of '$1': $(cat err)"
 }
 
-"$sim" "$tool" run --no-report -o traces -- timeout -k 5 100 "$app" --quick --csv --ranks=4 --gpus=4 --steps=30 --work-us=20000 \
-	--bytes=2048 --straggler=2:cpu:2:40 >table.csv 2>run.err || fail "no job: $(cat run.err)"
+# named REPORT: is it the planted rank, and for what it did?
+named() {
+	jq -e '.differences[0] | .about == "rank" and .rank == 2 and (.cause == "cpu" or .cause == "not-running") and (.evidence | test("ranks.c:"))' "$1" >/dev/null
+}
+
+# On a busy machine another rank may be late as well, or the GPU's thread without a CPU.
+try=0
+until [ "$try" != 0 ] && "$tool" report --format=json -o report.json all.digest 2>/dev/null && named report.json; do
+	[ "$try" = 0 ] || again "$try" 3 || break
+	try=$((try + 1))
+	rm -rf traces all.digest
+	"$sim" "$tool" run --no-report -o traces -- timeout -k 5 100 "$app" --quick --csv --ranks=4 --gpus=4 --steps=30 --work-us=20000 \
+		--bytes=2048 --straggler=2:cpu:2:40 >table.csv 2>run.err || fail "no job: $(cat run.err)"
+	"$tool" digest -o all.digest traces 2>err || fail "no digest: $(cat err)"
+done
 expect "traces" "$(ls traces | wc -l)" 4
 
 # ---- digests, and merges of them --------------------------------------------------------------
@@ -57,8 +70,7 @@ cmp all.digest folder.digest || fail "of a folder another digest"
 status 0 report "$tool" report --format=json -o report.json all.digest
 jq -e '.schema == "cudaspy-job-1" and .job.ranks == 4 and .job.missing == 0 and .job.compared > 10 and (.losses | length == 0)' report.json >/dev/null ||
 	fail "job: $(jq -c .job report.json)"
-jq -e '.differences[0] | .about == "rank" and .rank == 2 and (.cause == "cpu" or .cause == "not-running") and (.evidence | test("ranks.c:"))' report.json >/dev/null ||
-	fail "not named: $(jq -c .differences report.json)"
+named report.json || fail "not named: $(jq -c .differences report.json)"
 jq -e '[.ranks[] | .calls] | add > 100' report.json >/dev/null || fail "ranks: $(jq -c .ranks report.json)"
 "$tool" report --format=json traces >traces.json 2>err || fail "no report of traces: $(cat err)"
 jq -e '.findings[0].id == "straggler-rank"' traces.json >/dev/null || fail "the traces' own report names nobody"
