@@ -65,6 +65,7 @@ const struct spy_subsystem spy_all_subsystems[] = {
 	 .packet = spy_python_ask,
 	 .thread_wakes = spy_python_ask},
 	{.name = "sampler",
+	 .load = spy_sampler_load,
 	 .forked = spy_sampler_forked,
 	 .begin = spy_sampler_begin,
 	 .look = spy_sampler_look,

@@ -4,7 +4,6 @@
  * perhaps with a lock of the driver's, where time matters: a few stores, no lock, no system call.
  * Nothing here allocates: the wait may be for an allocator's lock.
  */
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "lib/clock.h"
 #include "record/board.h"
 #include "lib/signal_guard.h"
+#include "lib/thread_name.h"
 #include "probe/caller.h"
 #include "probe/waiters.h"
 #include "probe/probe.h"
@@ -64,27 +64,6 @@ static uint32_t find_reader(const struct spy_thread *self, const void *object)
 	return 0;
 }
 
-/* The holder's name, as /proc/self/task/TID/comm has it. False: it is a thread of another
- * process. */
-static bool read_name(uint32_t tid, char name[16])
-{
-	char path[64];
-	ssize_t length = -1;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		length = read(fd, name, 15);
-		close(fd);
-	}
-	if (length <= 0)
-		return false;
-	name[length] = '\0';
-	name[strcspn(name, "\n")] = '\0';
-	return true;
-}
-
 /* Has the thread's name been written? If not, the caller is to do it. */
 static bool is_name_emitted(uint32_t tid)
 {
@@ -111,7 +90,7 @@ static void emit_noncuda_thread(struct spy_thread *thread, uint32_t tid)
 	char name[16] = "";
 	SPY_SIGNAL_GUARD;
 
-	if (is_name_emitted(tid) || !read_name(tid, name) ||
+	if (is_name_emitted(tid) || !spy_thread_name(tid, name) ||
 	    !(record = spy_caller_room(thread, sizeof(*record))))
 		return;
 	*record = (struct spy_rec_non_cuda_thread){

@@ -227,7 +227,8 @@ static void look_anew(struct spy_places *places, struct spy_looked *looked,
 		look_at_stack(&l, &blocked);
 		look_for_gil(&l, &blocked);
 	}
-	if (!is_outside(thread, tid, calls))
+	/* What was written for the holder of the GIL has taken room. */
+	if (!is_outside(thread, tid, calls) || !spy_places_ready(places))
 		return;
 	looked->sampled = (struct spy_sample){.state = l.state,
 					      .place = spy_place_number(places, &l.place),

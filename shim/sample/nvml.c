@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "hook/loader.h"
 #include "lib/clock.h"
 #include "lib/lock.h"
+#include "lib/signal_guard.h"
 #include "process/options.h"
 #include "record/notes.h"
 #include "sample/nvml.h"
@@ -230,12 +230,11 @@ static void *run(void *data)
 {
 	struct functions f;
 	const char *missing;
-	sigset_t set;
+	sigset_t before;
 
 	(void)data;
 	atomic_store(&thread_tid, (int)spy_syscall(SYS_gettid));
-	sigfillset(&set);
-	pthread_sigmask(SIG_SETMASK, &set, NULL);
+	spy_signals_hold(&before);
 	prctl(PR_SET_NAME, "cudaspy-nvml");
 	missing = prepare(&f);
 	if (missing)

@@ -2,11 +2,9 @@
  * shim/sample/places.c: places and functions get numbers. On the sampler's thread alone, so no lock is needed; what it shares with
  * other threads is the table of functions of Python's (stack/stack.c).
  */
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include "cudaspy/trace_format.h"
+#include "lib/thread_name.h"
 #include "process/options.h"
 #include "sample/places.h"
 #include "stack/stack.h"
@@ -75,7 +73,7 @@ bool spy_places_ready(struct spy_places *p)
 	return has_room_for(stream, ROOM);
 }
 
-static uint64_t told_in(const struct spy_places *p)
+static uint64_t recorded_in(const struct spy_places *p)
 {
 	return p->bounded ? p->stream->packet->seq + 1 : p->stream->file.part;
 }
@@ -101,7 +99,7 @@ static uint64_t word_of(struct spy_places *p, const struct spy_python *python,
 	struct spy_python_walk walk = {.python = python, .pid = spy_session->pid};
 	struct spy_python_place place;
 
-	if (code->number && line->line && spy_stack_code_is_told(p->stream, code->number))
+	if (code->number && line->line && spy_stack_code_is_recorded(p->stream, code->number))
 		return (uint64_t)code->number << 32 | line->line;
 	if (!has_room_for(p->stream, CODE_BYTES + PLACE_BYTES + sizeof(struct spy_rec_sample)) ||
 	    !spy_python_read(&walk, frame, &place))
@@ -155,28 +153,12 @@ uint32_t spy_place_number(struct spy_places *p, const struct spy_frames *place)
 	known = entry_of(p->places, SPY_PLACES, sizeof(*known), key_of(place), false);
 	if (known)
 		number = (uint32_t)(known - p->places) + 1;
-	if (known && known->told_in == told_in(p))
+	if (known && known->recorded_in == recorded_in(p))
 		return number;
 	if (known)
-		known->told_in = told_in(p);
+		known->recorded_in = recorded_in(p);
 	write_place(p, place, number);
 	return number;
-}
-
-/* As /proc/self/task/TID/comm has it. Empty: it is not there. */
-static void read_name(uint32_t tid, char name[16])
-{
-	char path[48];
-	long fd, length;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
-	fd = spy_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	length = spy_syscall(SYS_read, fd, name, 15);
-	spy_syscall(SYS_close, fd);
-	name[length > 0 ? length : 0] = '\0';
-	name[strcspn(name, "\n")] = '\0';
 }
 
 void spy_place_name_thread(struct spy_places *p, uint32_t tid)
@@ -186,8 +168,7 @@ void spy_place_name_thread(struct spy_places *p, uint32_t tid)
 	for (uint32_t i = 0; i < SPY_PLACES_NAMED && !p->bounded; i++)
 		if (p->named[i] == tid)
 			return;
-	read_name(tid, record.name);
-	if (!record.name[0])
+	if (!spy_thread_name(tid, record.name))
 		return;
 	p->named[p->n_named++ % SPY_PLACES_NAMED] = tid;
 	record.head.time = spy_clock();

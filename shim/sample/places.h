@@ -23,13 +23,12 @@ struct spy_known_line {
 
 struct spy_known_place {
 	uint64_t key; /* of all its words; 0: free */
-	uint64_t told_in; /* the packet or part with its record */
+	uint64_t recorded_in; /* the packet or part with its record */
 };
 
 /* The sampler's; zeros at first. */
 struct spy_places {
 	struct spy_thread *stream; /* NULL: not yet; with a packet where there is room */
-	uint32_t part; /* that its records are in */
 	bool bounded; /* old packets are deleted */
 	uint32_t named[SPY_PLACES_NAMED]; /* threads whose names were told; a ring */
 	uint32_t n_named;

@@ -5,19 +5,19 @@
  * How often: at intervals drawn between a half and one and a half of the mean, which is what was asked for, or longer: so long that
  * the looks of one interval take a hundredth of it. What a sample stands for is written with it.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "hook/loader.h"
+#include "lib/signal_guard.h"
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/notes.h"
@@ -49,6 +49,8 @@ static _Atomic uint32_t asked_to_stop; /* a futex: 1 it ends */
 static _Atomic uint32_t turn; /* a futex: grows when a thread records again */
 static _Atomic bool at_work;
 static _Atomic int sampler_tid;
+static const char *
+	single_threaded; /* of the C library since 2.32; NULL: it does not say, and nothing is sampled */
 static uint64_t asked_ns; /* the mean interval that was asked for; 0: no sampling */
 
 struct sampler {
@@ -185,26 +187,14 @@ static void sleep_while_dormant(void)
 		spy_syscall(SYS_futex, &turn, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
 }
 
-/* The signals of faults stay: a file of the trace that others truncate is mended by SIGBUS (record/tear.c). By the C library's
- * function, which leaves its own signals open: setuid waits for all threads. */
-static void block_signals(void)
-{
-	static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
-	sigset_t set;
-
-	sigfillset(&set);
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		sigdelset(&set, faults[i]);
-	pthread_sigmask(SIG_SETMASK, &set, NULL);
-}
-
 static void *run(void *data)
 {
 	struct timespec next = {0};
+	sigset_t before;
 
 	(void)data;
 	atomic_store(&sampler_tid, (int)spy_syscall(SYS_gettid));
-	block_signals();
+	spy_signals_hold(&before);
 	prctl(PR_SET_NAME, "cudaspy");
 	spy_nvml_begin(&asked_to_stop);
 	while (!is_over()) {
@@ -217,15 +207,17 @@ static void *run(void *data)
 
 static bool map_tables(void)
 {
-	size_t places = sizeof(struct spy_places) + spy_python_look_bytes();
 	size_t looked = SPY_BOARD_SLOTS * sizeof(struct spy_looked);
-	char *map = mmap(NULL, places + looked, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t places = (sizeof(struct spy_places) + spy_python_look_bytes() + 63) & ~(size_t)63;
+	char *map;
 
+	map = mmap(NULL, places + looked, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (map == MAP_FAILED)
 		return false;
+	madvise(map, places + looked, MADV_DONTFORK);
 	sampler.places = (struct spy_places *)map;
-	sampler.looked = (struct spy_looked *)(map + ((places + 63) & ~(size_t)63));
+	sampler.looked = (struct spy_looked *)(map + places);
 	return true;
 }
 
@@ -260,6 +252,11 @@ static void start(void *data)
 
 /* ---- begin and end ---------------------------------------------------------------------------- */
 
+void spy_sampler_load(void)
+{
+	single_threaded = spy_real_dlsym(RTLD_DEFAULT, "__libc_single_threaded");
+}
+
 void spy_sampler_begin(uint64_t frequency)
 {
 	unsigned long long hz = SPY_SAMPLE_HZ;
@@ -270,13 +267,10 @@ void spy_sampler_begin(uint64_t frequency)
 	asked_ns = hz && !spy_options.nostacks ? 1000000000 / hz : 0;
 }
 
-/* Has the program other threads already? Else some things are forbidden as soon as there is one, or warned of. The C library says it
- * since 2.32; of an older one it is not known. */
+/* Has the program other threads already? Else some things are forbidden as soon as there is one, or warned of. */
 static bool has_threads(void)
 {
-	const char *alone = spy_real_dlsym(RTLD_DEFAULT, "__libc_single_threaded");
-
-	return alone && !*alone;
+	return single_threaded && !*single_threaded;
 }
 
 void spy_sampler_look(struct spy_thread *thread, uint64_t now, bool between)

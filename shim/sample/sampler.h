@@ -13,6 +13,9 @@ struct spy_thread;
 #define SPY_SAMPLE_HZ 100
 #define SPY_SAMPLE_HZ_MOST 1000
 
+/* The library is loaded. */
+void spy_sampler_load(void);
+
 /* A recording begins: what was asked for. */
 void spy_sampler_begin(uint64_t frequency);
 

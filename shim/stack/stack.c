@@ -307,7 +307,7 @@ static uint64_t key_of(const struct spy_python_place *place)
 }
 
 /* What is told now is known so far: in the packet, or in the part of the recording. */
-static uint64_t told_in(const struct spy_thread *thread)
+static uint64_t recorded_in(const struct spy_thread *thread)
 {
 	return bounded ? (uint64_t)thread->slot << 48 | (thread->packet->seq + 1)
 		       : spy_session->part;
@@ -317,7 +317,7 @@ static uint64_t told_in(const struct spy_thread *thread)
  * no. */
 static bool is_emitted(const struct spy_thread *thread, struct spy_python_code *code)
 {
-	uint64_t here = told_in(thread);
+	uint64_t here = recorded_in(thread);
 
 	if (__atomic_load_n(&code->emitted_in, __ATOMIC_RELAXED) == here)
 		return true;
@@ -353,8 +353,8 @@ static bool has_room_for(const struct spy_thread *thread, size_t bytes)
 }
 
 /* The code's number, after its record was written; 0: no room in the table, or for the record. */
-static uint32_t number_of(struct spy_thread *thread, const struct spy_python_place *place,
-			  uint64_t now)
+uint32_t spy_stack_code(struct spy_thread *thread, const struct spy_python_place *place,
+			uint64_t now)
 {
 	struct spy_python_code *code;
 	uint32_t number;
@@ -371,16 +371,10 @@ static uint32_t number_of(struct spy_thread *thread, const struct spy_python_pla
 	return number;
 }
 
-uint32_t spy_stack_code(struct spy_thread *stream, const struct spy_python_place *place,
-			uint64_t now)
-{
-	return number_of(stream, place, now);
-}
-
-bool spy_stack_code_is_told(const struct spy_thread *stream, uint32_t number)
+bool spy_stack_code_is_recorded(const struct spy_thread *stream, uint32_t number)
 {
 	return __atomic_load_n(&spy_session->python_codes[number - 1].emitted_in,
-			       __ATOMIC_RELAXED) == told_in(stream);
+			       __ATOMIC_RELAXED) == recorded_in(stream);
 }
 
 static void write_python_stack(struct spy_thread *thread, const struct spy_python *python,
@@ -398,7 +392,7 @@ static void write_python_stack(struct spy_thread *thread, const struct spy_pytho
 
 		if (!spy_python_read(&walk, &frame, &place))
 			continue;
-		record.codes[n] = number_of(thread, &place, now);
+		record.codes[n] = spy_stack_code(thread, &place, now);
 		record.lines[n] = place.line;
 	}
 	record.more = record.count == SPY_PYTHON_MOST && spy_python_next(&walk, &frame);

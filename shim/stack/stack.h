@@ -143,11 +143,11 @@ struct spy_unwind;
 void spy_stack_place(struct spy_thread *thread, const struct spy_unwind *from, uint64_t key,
 		     uint64_t now);
 
-/* For the sampler: the number of a function of Python's, whose record has been written into that stream unless the trace has it;
+/* The number of a function of Python's, whose record has been written into that stream unless the trace has it;
  * 0: no room. And has the trace the record of that number, as far as it will be kept? The stream has a packet. */
-uint32_t spy_stack_code(struct spy_thread *stream, const struct spy_python_place *place,
+uint32_t spy_stack_code(struct spy_thread *thread, const struct spy_python_place *place,
 			uint64_t now);
-bool spy_stack_code_is_told(const struct spy_thread *stream, uint32_t number);
+bool spy_stack_code_is_recorded(const struct spy_thread *stream, uint32_t number);
 
 /* The thread's call of its own returns: is it worth a look, and was its place recorded too often?
  * now is the time of the call's record, which comes behind. Takes no lock, allocates nothing. */
