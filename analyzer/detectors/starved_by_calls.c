@@ -77,7 +77,8 @@ const struct detector detector_starved_by_calls = {
 		"kernel module, for a lock, for another GPU, or submitting. What other findings "
 		"have of the idle time does not count. Mostly the loading of code, it is a note.",
 	.blind = "Calls that may hand work to the GPU themselves: without exact times "
-		 "(cudaspy run --gpu) nothing is certain from their beginning on.",
+		 "(cudaspy run --gpu) nothing is certain from their beginning on, and what NVML "
+		 "proves is estimated.",
 	.fix = "Take the call out of the loop, or submit the next work before it.",
 	.of_idle = true,
 	.conclude_idle = conclude,

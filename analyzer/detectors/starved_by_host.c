@@ -67,17 +67,19 @@ static void conclude(const struct idle *idle, struct found *found)
 const struct detector detector_starved_by_host = {
 	.id = "starved-by-host",
 	.title = "a GPU has nothing to do because of the thread that feeds it",
-	.sees = "GPUs that certainly had nothing to do for a fifth of their work or more, and "
-		"for 50 ms, the longest gap aside, because the thread that submits their work "
-		"was on a CPU between its calls, in Python or not, or waited for a lock, a "
-		"thread, a pipe or a file of the program's own. The place is that of the wait, "
-		"or the call that came too late. What other findings have of the idle time does "
-		"not count.",
-	.blind = "What the thread did on the CPU. Idle time that no wait for the GPU proves: a "
-		 "thread that submits ahead and is late shows none. Waits for requests and "
-		 "sleeps are no case by themselves, nor is data from a connection, which may be "
-		 "requests; a queue between threads may also be empty because there are no "
-		 "requests.",
+	.sees = "GPUs that had nothing to do for a fifth of their work or more, and for 50 ms, "
+		"the longest gap aside, because the thread that submits their work was on a CPU "
+		"between its calls, in Python or not, or waited for a lock, a thread, a pipe or "
+		"a file of the program's own. The calls prove it, or NVML's utilisation does: "
+		"then it is estimated what for. The place is that of the wait, where samples "
+		"found the thread, or the call that came too late. What other findings have of "
+		"the idle time does not count.",
+	.blind =
+		"What a thread does on a CPU outside of Python. Without NVML, and in runs of "
+		"less than some two seconds, idle time that no wait for the GPU proves. Waits for requests and "
+		"sleeps are no case by themselves, nor is data from a connection, which may be "
+		"requests; a queue between threads may also be empty because there are no "
+		"requests.",
 	.fix = "Do that work in other threads while the GPU works, into memory of its own, and "
 	       "submit the next step before you wait for the last one; or do it on the GPU.",
 	.of_idle = true,

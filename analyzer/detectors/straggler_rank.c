@@ -124,8 +124,8 @@ const struct detector detector_straggler_rank = {
 		"parts of the run, and its thread submitted them late. The reason is what that "
 		"thread did since the operation before, and the others' threads did not.",
 	.blind = "Ranks that were not recorded, and operations in CUDA graphs, as far as it "
-		 "depends on when they were submitted. What a thread does between its calls on "
-		 "a CPU.",
+		 "depends on when they were submitted. What a thread does on a CPU outside of "
+		 "Python.",
 	.fix = "Take out of that rank's step what the others do not do, or let all do it in the "
 	       "same step.",
 	.conclude_ranks = conclude,

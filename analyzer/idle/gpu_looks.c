@@ -17,7 +17,6 @@ static void see_rest(struct gpu_looks *looks, const struct spy_rec_gpu_look *loo
 	looks->n_rest++;
 	looks->clock += look->clock;
 	looks->clock_most += look->clock_most;
-	looks->temperature_most = (uint16_t)max_u64(looks->temperature_most, look->temperature);
 	for (bit = 0; look->known & SPY_GPU_LOOK_REASONS && bit < 64; bit++)
 		looks->limited[bit] += look->reasons >> bit & 1;
 	if (!(look->known & SPY_GPU_LOOK_PROCESSES) || !look->others)
@@ -77,8 +76,6 @@ void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other)
 	for (bit = 0; bit < 64; bit++)
 		looks->limited[bit] += other->limited[bit];
 	looks->others_n += other->others_n;
-	looks->temperature_most =
-		(uint16_t)max_u64(looks->temperature_most, other->temperature_most);
 	looks->others_bytes_most = max_u64(looks->others_bytes_most, other->others_bytes_most);
 }
 

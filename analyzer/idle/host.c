@@ -507,6 +507,8 @@ struct idle_part host_sampled_part(const struct idle_part *part, const struct st
 		sampled.cause = IDLE_GC;
 	else if (state & SPY_SAMPLE_GIL)
 		sampled.cause = IDLE_GIL;
+	else if (part->cause == IDLE_CPU && place->n_python)
+		sampled.cause = IDLE_PYTHON;
 	return sampled;
 }
 

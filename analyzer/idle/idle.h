@@ -46,7 +46,6 @@ struct gpu_looks {
 	uint64_t clock, clock_most, limited[64]; /* MHz; looks with that bit of NVML's reasons */
 	uint64_t others_n; /* looks with other processes on it */
 	uint32_t other_pid; /* one of them; 0 unknown */
-	uint16_t temperature_most;
 	uint64_t others_bytes_most;
 };
 

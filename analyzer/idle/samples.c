@@ -63,7 +63,6 @@ static void add(struct sample_pool *pool, const struct host_sample *sample,
 	size_t i;
 
 	pool->weight_us += sample->weight_us;
-	pool->samples++;
 	for (i = 0; i < pool->n_shares; i++)
 		if (same_share(&pool->shares[i], &share)) {
 			pool->shares[i].weight_us += sample->weight_us;

@@ -22,7 +22,7 @@ struct sample_pool {
 		uint64_t weight_us;
 	} * shares; /* owned */
 	size_t n_shares;
-	uint64_t weight_us, samples;
+	uint64_t weight_us;
 	UT_hash_handle hh;
 };
 

@@ -172,6 +172,7 @@ struct process {
 	/* Where samples were: by number, SPY_PLACES + 1 of them; NULL: none yet. And the one that the record behind it means. */
 	struct stack **sampled;
 	struct stack *sampled_once;
+	uint32_t sampled_more; /* places without a number */
 	struct thread *threads, *last_thread;
 	struct thread *many; /* NULL: not asked for yet */
 	uint64_t first_ns, last_ns; /* of its records; first_ns > last_ns: none */

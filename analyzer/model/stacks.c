@@ -28,14 +28,15 @@ void model_apply_stack(struct process *process, const struct record *record)
 	record->thread->stack = stack;
 }
 
-/* A place that has a number is kept: any later sample may be there. */
+/* Places are kept: any later sample may be there, and who has seen one may name it in the end. Of those without a number as many as there
+ * are numbers. */
 void model_apply_place(struct model *model, struct process *process, const struct record *record)
 {
 	const struct spy_rec_place *of = record_place(record);
 	uint8_t n = of->count - (of->python < of->count ? of->python : of->count), i;
 	struct stack *stack;
 
-	if (of->place > SPY_PLACES)
+	if (of->place > SPY_PLACES || (!of->place && process->sampled_more >= SPY_PLACES))
 		return;
 	if (!process->sampled)
 		process->sampled = xcalloc(SPY_PLACES + 1, sizeof(struct stack *));
@@ -47,7 +48,7 @@ void model_apply_place(struct model *model, struct process *process, const struc
 	stack->time = of->head.time;
 	stack->fn = SPY_FN_NONE;
 	stack->n = n;
-	stack->pinned = of->place;
+	stack->pinned = true;
 	stack->n_python = (uint8_t)min_u64(of->count - n, SPY_PYTHON_MOST);
 	for (i = 0; i < stack->n_python; i++)
 		stack->python[i] = (struct python_frame){(uint32_t)(of->words[i] >> 32),
@@ -57,10 +58,8 @@ void model_apply_place(struct model *model, struct process *process, const struc
 	process->stacks = grow(process->stacks, process->n_stacks, sizeof(*process->stacks));
 	process->stacks[process->n_stacks++] = stack;
 	model->n_stacks++;
-	if (of->place)
-		process->sampled[of->place] = stack;
-	else
-		process->sampled_once = stack;
+	process->sampled_more += !of->place;
+	*(of->place ? &process->sampled[of->place] : &process->sampled_once) = stack;
 }
 
 const struct stack *model_sampled(struct process *process, uint32_t place)

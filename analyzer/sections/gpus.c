@@ -85,6 +85,8 @@ static bool waits_prove_work(const struct accounting *a, const struct idle_gpu *
 	return true;
 }
 
+#define FEW_SAMPLES 30 /* fewer make a share uncertain by more than it may be large */
+
 static void describe_feeder(const struct idle_writer *w, const struct idle_gpu *gpu,
 			    struct gpu_row *row)
 {
@@ -106,10 +108,14 @@ static void describe_feeder(const struct idle_writer *w, const struct idle_gpu *
 				       "whether it is done, and ",
 				       text_percent(w->texts, (double)h->queried_ns, all_ns));
 	row->feeder = arena_printf(
-		w->texts, "%s, which feeds it, %swas outside CUDA for %s%s:",
+		w->texts, "%s, which feeds it, %swas outside CUDA for %s%s%s:",
 		text_thread(w->texts, thread, gpu->device), queried,
 		text_percent(w->texts, (double)(h->outside_ns - h->queried_ns), all_ns),
-		h->queried_ns ? "; of both" : " of its time");
+		h->queried_ns ? "; of both" : " of its time",
+		h->n_samples && h->n_samples < FEW_SAMPLES
+			? arena_printf(w->texts, " (places by %s alone)",
+				       text_count(w->texts, h->n_samples, "sample"))
+			: "");
 	row->feeder_causes =
 		idle_causes(w, &feeder_causes_kind, idle_owner_thread(thread), NULL, h->outside_ns);
 }
