@@ -463,6 +463,43 @@ static inline void tb_outside(struct tb *t)
 	tb_write(t, &r, sizeof(r));
 }
 
+/* Where a thread is between its calls, and what NVML says of a GPU. */
+static inline void tb_sample(struct tb *t)
+{
+	uint8_t what = tb_byte(t), i;
+	struct {
+		struct spy_rec_place place;
+		uint64_t words[6];
+	} place = {.place = {.head = {t->now, SPY_EV_PLACE},
+			     .python = what & 0x10 ? what : what % 5,
+			     .count = 6,
+			     .place = (uint32_t)TB_ONE_OF(t, 1, 2, 0, 4096, 4097, UINT32_MAX)}};
+	struct spy_rec_sample sample = {.head = {t->now, SPY_EV_SAMPLE},
+					.state = tb_byte(t) & 63,
+					.tid = tb_tid(t, tb_byte(t) % 16),
+					.place = (uint32_t)TB_ONE_OF(t, 1, 2, 0, 4096, UINT32_MAX),
+					.holder = tb_tid(t, tb_byte(t) % 16),
+					.weight = (uint32_t)TB_ONE_OF(t, 10000, 1, 0, UINT32_MAX),
+					.ago = (uint32_t)TB_ONE_OF(t, 0, 5000, UINT32_MAX)};
+	struct spy_rec_gpu_look look = {.head = {t->now, SPY_EV_GPU_LOOK},
+					.device = (uint8_t)TB_ONE_OF(t, 0, 1, SPY_DEVICE_NONE),
+					.busy = tb_byte(t),
+					.clock = tb_byte(t),
+					.clock_most = tb_byte(t),
+					.reasons = tb_byte(t),
+					.others = tb_byte(t) & 1,
+					.known = what & 3};
+
+	for (i = 0; i < 6; i++)
+		place.words[i] =
+			i < 3 ? (uint64_t)TB_ONE_OF(t, 1, 2, 3, 0) << 32 | i : tb_caller(t);
+	if (what & 4)
+		tb_write(t, &place, sizeof(place));
+	if (what & 8)
+		tb_write(t, &look, sizeof(look));
+	tb_write(t, &sample, sizeof(sample));
+}
+
 static inline void tb_host_function(struct tb *t)
 {
 	struct spy_rec_host_function r = {
@@ -569,6 +606,8 @@ static inline void tb_sched(struct tb *t)
 		tb_cost(t);
 	else if (what & 16)
 		tb_host_function(t);
+	else if (what & 32)
+		tb_sample(t);
 	else
 		tb_write(t, &r, sizeof(r));
 }

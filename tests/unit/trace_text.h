@@ -416,6 +416,62 @@ static void tt_stack(struct tt_state *s, const struct tt_line *l, uint64_t time)
 	tw_record(&s->w, s->slot, &stack, sizeof(stack));
 }
 
+/* 70us place place=1 lines=1:42,2:99 frames=0x401040, and 71us sample of=7 place=1 state=1 weight=10000 ago=5us holder=9. */
+static void tt_sample(struct tt_state *s, const struct tt_line *l, enum spy_event event,
+		      uint64_t time)
+{
+	struct {
+		struct spy_rec_place place;
+		uint64_t words[SPY_PLACE_MOST];
+	} place = {.place = {.head = {time, (uint16_t)event},
+			     .place = (uint32_t)tt_value(s, l, "place", 0)}};
+	struct spy_rec_sample sample = {.head = {time, (uint16_t)event},
+					.state = (uint16_t)tt_value(s, l, "state", 0),
+					.tid = (uint32_t)tt_value(s, l, "of", 0),
+					.place = (uint32_t)tt_value(s, l, "place", 0),
+					.holder = (uint32_t)tt_value(s, l, "holder", 0),
+					.weight = (uint32_t)tt_value(s, l, "weight", 10000),
+					.ago = (uint32_t)tt_value(s, l, "ago", 0)};
+	const char *lines = tt_text(l, "lines"), *frames = tt_text(l, "frames");
+	char *end;
+
+	if (event == SPY_EV_SAMPLE) {
+		tw_record(&s->w, s->slot, &sample, sizeof(sample));
+		return;
+	}
+	for (; lines && *lines && place.place.count < SPY_PLACE_MOST;
+	     lines = *end == ',' ? end + 1 : end) {
+		place.words[place.place.count] = (uint64_t)strtoul(lines, &end, 0) << 32;
+		if (*end == ':')
+			place.words[place.place.count] |= strtoul(end + 1, &end, 0);
+		place.place.count++;
+	}
+	place.place.python = place.place.count;
+	for (; frames && *frames && place.place.count < SPY_PLACE_MOST;
+	     frames = *end == ',' ? end + 1 : end)
+		place.words[place.place.count++] = strtoull(frames, &end, 0);
+	tw_record(&s->w, s->slot, &place,
+		  sizeof(place.place) + place.place.count * sizeof(place.words[0]));
+}
+
+/* 70us gpu_look device=0 busy=12 clock=990 clock_most=1980 reasons=4 others=1 other_pid=9 others_bytes=1000. */
+static void tt_gpu_look(struct tt_state *s, const struct tt_line *l, enum spy_event event,
+			uint64_t time)
+{
+	struct spy_rec_gpu_look look = {.head = {time, (uint16_t)event},
+					.device = (uint8_t)tt_value(s, l, "device", 0),
+					.busy = (uint8_t)tt_value(s, l, "busy", 0),
+					.clock = (uint16_t)tt_value(s, l, "clock", 0),
+					.clock_most = (uint16_t)tt_value(s, l, "clock_most", 0),
+					.reasons = tt_value(s, l, "reasons", 0),
+					.others = (uint16_t)tt_value(s, l, "others", 0),
+					.other_pid = (uint32_t)tt_value(s, l, "other_pid", 0),
+					.others_bytes = tt_value(s, l, "others_bytes", 0),
+					.known = SPY_GPU_LOOK_REASONS | SPY_GPU_LOOK_PROCESSES};
+
+	tw_record(&s->w, s->slot, &look, sizeof(look));
+}
+
 /* 70us python_code code=1 first_line=3 file="/home/user/train.py" function="step", and behind a stack
  * 70us python_stack fn=cudaMemcpyAsync more=0 lines=1:42,2:99: codes and their lines. */
 static void tt_python(struct tt_state *s, const struct tt_line *l, enum spy_event event,
@@ -640,6 +696,10 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 		tt_nccl(s, l, event, time);
 	} else if (event == SPY_EV_OUTSIDE) {
 		tt_outside(s, l, time);
+	} else if (event == SPY_EV_PLACE || event == SPY_EV_SAMPLE) {
+		tt_sample(s, l, event, time);
+	} else if (event == SPY_EV_GPU_LOOK) {
+		tt_gpu_look(s, l, event, time);
 	} else if (event == SPY_EV_HOST_FUNCTION) {
 		tt_host_function(s, l, time);
 	} else if (event >= SPY_EV_GPU_OP && event <= SPY_EV_GPU_STATE) {

@@ -1,0 +1,309 @@
+/*
+ * tests/unit/test_analyzer_samples.c: times between calls are divided by samples, to the nanosecond, and what NVML proves of a GPU
+ * beyond the calls is charged to what its thread did.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "story.h"
+
+#define STEPS 20
+
+static json_t *gpu(const struct story *s)
+{
+	return json_array_get(json_object_get(s->root, "gpus"), 0);
+}
+
+static uint64_t ns_of(const json_t *row, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(row, key));
+}
+
+/* Of the GPU's idle time what is charged to that cause (NULL: any) at a place with that text in it (NULL: anywhere). */
+static uint64_t charged(const struct story *s, const char *cause, const char *place)
+{
+	json_t *one;
+	uint64_t ns = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(gpu(s), "idle_causes"), i, one)
+	{
+		const char *site = json_string_value(json_object_get(one, "site"));
+
+		if ((!cause || !strcmp(json_string_value(json_object_get(one, "cause")), cause)) &&
+		    (!place || (site && strstr(site, place))))
+			ns += ns_of(one, "ns");
+	}
+	return ns;
+}
+
+/* Records of the sampler, which are in a stream of their own: kept until the thread's are written. */
+struct samples {
+	char *text;
+	size_t size;
+	FILE *log;
+};
+
+static void begin_samples(struct samples *m)
+{
+	m->log = open_memstream(&m->text, &m->size);
+	fputs("slot 2 tid=0\n"
+	      "1us python_code code=1 first_line=1 file=\"/home/user/train.py\" function=\"load\"\n"
+	      "1us python_code code=2 first_line=1 file=\"/home/user/train.py\" function=\"save\"\n"
+	      "2us place place=1 lines=1:11\n2us place place=2 lines=2:22\n",
+	      m->log);
+}
+
+static void sampled(const struct samples *m, uint64_t ns, const char *what)
+{
+	fprintf(m->log, "%lluns sample of=7 %s\n", (unsigned long long)ns, what);
+}
+
+static void conclude_with(struct story *s, struct samples *m)
+{
+	fclose(m->log);
+	fputs(m->text, s->log);
+	free(m->text);
+	conclude(s);
+}
+
+/* Steps of work, each waited for, with so much time between them. at: what samples find in the middle of each, by its number. */
+static void steps(struct story *s, uint64_t between_ns, const char *(*at)(unsigned int i))
+{
+	struct samples m;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	begin_samples(&m);
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		if (at(i))
+			sampled(&m, s->ns + between_ns / 2, at(i));
+		s->ns += between_ns;
+	}
+	launch(s, 0, 4000);
+	wait_for_stream(s, MS, 0x20);
+	conclude_with(s, &m);
+}
+
+/* In the first three gaps; none in the others. */
+static const char *in_three(unsigned int i)
+{
+	return i > 2 ? NULL : i == 1 ? "place=2 state=1" : "place=1 state=1";
+}
+
+/* Short gaps are divided as all the samples in them are, those without one, too. */
+static void test_short(void **state)
+{
+	struct story *s = *state;
+
+	steps(s, 6 * MS, in_three);
+	assert_int_equal(ns_of(gpu(s), "idle_ns"), STEPS * 6 * MS);
+	assert_in_range(charged(s, "python", "train.py:11 in load"), STEPS * 4 * MS - 2,
+			STEPS * 4 * MS + 2);
+	assert_in_range(charged(s, "python", "train.py:22 in save"), STEPS * 2 * MS - 2,
+			STEPS * 2 * MS + 2);
+	assert_int_equal(charged(s, NULL, NULL), STEPS * 6 * MS);
+	assert_true(is_said(s, "(places by 3 samples alone)"));
+	assert_non_null(found(s, "starved-by-host"));
+	assert_string_equal(
+		json_string_value(json_object_get(found(s, "starved-by-host"), "python_function")),
+		"load");
+}
+
+/* Long ones are divided by their own, and what has none is as without samples. */
+static void test_long(void **state)
+{
+	struct story *s = *state;
+
+	steps(s, 40 * MS, in_three);
+	assert_int_equal(charged(s, "python", "train.py:11 in load"), 2 * 40 * MS);
+	assert_int_equal(charged(s, "python", "train.py:22 in save"), 40 * MS);
+	assert_int_equal(charged(s, NULL, NULL), STEPS * 40 * MS);
+}
+
+static const char *in_calls(unsigned int i)
+{
+	(void)i;
+	return "place=1 state=1 ago=2500000"; /* a millisecond and a half before the gap's begin: in the wait before it */
+}
+
+/* The twin: samples that fell into calls say nothing of the time between them. */
+static void test_in_calls(void **state)
+{
+	struct story *s = *state;
+
+	steps(s, 4 * MS, in_calls);
+	assert_int_equal(charged(s, NULL, "train.py"), 0);
+	assert_int_equal(charged(s, NULL, NULL), STEPS * 4 * MS);
+}
+
+static const char *collecting(unsigned int i)
+{
+	return i % 2 ? "place=1 state=9" : "place=1 state=1";
+}
+
+static void test_collector(void **state)
+{
+	struct story *s = *state;
+
+	steps(s, 4 * MS, collecting);
+	assert_in_range(charged(s, "python-gc", "train.py:11 in load"), STEPS * 2 * MS - 2,
+			STEPS * 2 * MS + 2);
+	assert_in_range(charged(s, "python", "train.py:11 in load"), STEPS * 2 * MS - 2,
+			STEPS * 2 * MS + 2);
+}
+
+/* Blocked in a wait that a probe saw: its time is measured already, and has the sample's line. */
+static void test_in_a_wait(void **state)
+{
+	struct story *s = *state;
+	struct samples m;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	begin_samples(&m);
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		sampled(&m, s->ns + MS, "place=2 state=2");
+		s->ns += 2 * MS;
+		fprintf(s->log, "%lluns outside kind=sleep caller=0x30 duration=2ms\n",
+			(unsigned long long)s->ns);
+		s->ns += MS;
+	}
+	launch(s, 0, 4000);
+	conclude_with(s, &m);
+	assert_int_equal(charged(s, "sleep", "train.py:22 in save"), STEPS * 2 * MS);
+	assert_int_equal(charged(s, NULL, NULL), STEPS * 3 * MS);
+	assert_int_equal(charged(s, "cpu", "train.py"), 0);
+}
+
+/* Waits for the GIL: who had it most often, and where. */
+static void test_holder(void **state)
+{
+	struct story *s = *state;
+	struct samples m;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	begin_samples(&m);
+	fputs("2us non_cuda_thread tid=9 name=\"pt_loader\"\n", m.log);
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		fprintf(m.log, "%lluns sample of=9 place=%u state=32 weight=1\n",
+			(unsigned long long)s->ns + MS, i ? 2 : 1);
+		sampled(&m, s->ns + MS, "place=1 state=18 holder=9");
+		s->ns += 4 * MS;
+		fprintf(s->log,
+			"%lluns outside kind=condition object=0x1000 caller=0x30 flags=32 duration=4ms\n",
+			(unsigned long long)s->ns);
+	}
+	launch(s, 0, 4000);
+	conclude_with(s, &m);
+	assert_int_equal(charged(s, "gil", "held by"), STEPS * 4 * MS);
+	assert_true(is_said(s, "pt_loader (9) at train.py:22 in save"));
+	assert_non_null(
+		strstr(json_string_value(json_object_get(found(s, "gil-contention"), "what")),
+		       "train.py:22 in save"));
+}
+
+/* Places without a number: each is that of the sample right behind it. */
+static void test_without_number(void **state)
+{
+	struct story *s = *state;
+	struct samples m;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	begin_samples(&m);
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		if (i % 2)
+			fprintf(m.log, "%lluns place place=0 lines=%u:33\n",
+				(unsigned long long)s->ns + MS, 1 + i / 2 % 2);
+		sampled(&m, s->ns + MS, "place=0 state=1");
+		s->ns += 40 * MS;
+	}
+	launch(s, 0, 4000);
+	conclude_with(s, &m);
+	assert_int_equal(charged(s, "python", "train.py:33 in load"), STEPS / 4 * 40 * MS);
+	assert_int_equal(charged(s, "python", "train.py:33 in save"), STEPS / 4 * 40 * MS);
+	assert_int_equal(charged(s, NULL, NULL), STEPS * 40 * MS);
+}
+
+#define LONG_STEPS 60 /* of 100 ms, none of them waited for: the calls prove nothing */
+
+/* NVML looks five times a second; first, then: the utilisation in the first second, and behind it. */
+static void looked_at(struct story *s, unsigned int first, unsigned int then)
+{
+	struct samples m;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	begin_samples(&m);
+	fputs("2us gpu device=0 name=\"A\" uuid=\"GPU-1\" pci=\"0\"\n", m.log);
+	for (i = 0; i < LONG_STEPS; i++) {
+		launch(s, 0, 4000);
+		sampled(&m, s->ns + MS, "place=1 state=1");
+		if (i % 2)
+			fprintf(m.log,
+				"%lluns gpu_look device=0 busy=%u clock=990 clock_most=1980 reasons=4 others=1 "
+				"other_pid=99\n",
+				(unsigned long long)s->ns + 2 * MS,
+				s->ns < 1000 * MS ? first : then);
+		s->ns += 100 * MS;
+	}
+	launch(s, 0, 4000);
+	conclude_with(s, &m);
+}
+
+static void test_nvml(void **state)
+{
+	struct story *s = *state;
+	uint64_t work_ns;
+
+	looked_at(s, 10, 10);
+	work_ns = ns_of(gpu(s), "work_ns");
+	assert_in_range(ns_of(gpu(s), "estimated_ns"), work_ns * 88 / 100, work_ns * 90 / 100);
+	assert_int_equal(ns_of(gpu(s), "certain_ns"), 0);
+	assert_true(charged(s, "python", "train.py:11 in load") > work_ns * 85 / 100);
+	assert_non_null(found(s, "starved-by-host"));
+	assert_true(is_said(
+		s,
+		"slowed by its power limit for 100 % of the time; another process is on it (99)"));
+}
+
+/* The twins: a GPU that works, and one that works since its first second, of which NVML says late. */
+static void test_nvml_busy(void **state)
+{
+	struct story *s = *state;
+
+	looked_at(s, 99, 99);
+	assert_int_equal(ns_of(gpu(s), "estimated_ns"), 0);
+	assert_null(found(s, "starved-by-host"));
+	looked_at(s, 0, 99);
+	assert_int_equal(ns_of(gpu(s), "estimated_ns"), 0);
+	assert_null(found(s, "starved-by-host"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_short, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_long, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_in_calls, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_collector, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_in_a_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_holder, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_without_number, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nvml, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nvml_busy, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
