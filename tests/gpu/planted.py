@@ -224,5 +224,5 @@ else:
     elif KIND == "busy":
         train(150, 4096, 4096)
     else:
-        train({"collect": 200, "thresholds": 1000, "tokenizer": 400, "numpy": 250, "metrics": 200}.get(KIND, 600),
+        train({"gil": 60, "collect": 200, "thresholds": 1000, "tokenizer": 400, "numpy": 250, "metrics": 200}.get(KIND, 600),
               1024 if KIND == "checkpoint" else 512)
