@@ -76,9 +76,7 @@ static void keep_warning(void *data, char *text)
 
 static void print_kept(struct kept_warnings *kept)
 {
-	size_t i;
-
-	for (i = 0; i < kept->n; i++) {
+	for (size_t i = 0; i < kept->n; i++) {
 		warn("%s", kept->texts[i]);
 		free(kept->texts[i]);
 	}
@@ -106,9 +104,7 @@ static void read_all(struct analysis *a)
 /* The set may have been read before, to its end. */
 static void rewind_all(struct trace_set *set)
 {
-	size_t i;
-
-	for (i = 0; i < set->n_streams; i++) {
+	for (size_t i = 0; i < set->n_streams; i++) {
 		reader_rewind(&set->streams[i]->reader);
 		set->streams[i]->called_ns = 0;
 	}

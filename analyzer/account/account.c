@@ -14,8 +14,6 @@
 
 void account_add(struct account *sum, const struct account *more)
 {
-	size_t i;
-
 	sum->calls += more->calls;
 	sum->total_ns += more->total_ns;
 	sum->expected_ns = add_known_ns(sum->expected_ns, more->expected_ns);
@@ -24,7 +22,7 @@ void account_add(struct account *sum, const struct account *more)
 	sum->kernel_ns += more->kernel_ns;
 	sum->starting_stalls[0] += more->starting_stalls[0];
 	sum->starting_stalls[1] += more->starting_stalls[1];
-	for (i = 0; i < BUCKET_COUNT; i++)
+	for (size_t i = 0; i < BUCKET_COUNT; i++)
 		sum->bucket_ns[i] += more->bucket_ns[i];
 }
 
@@ -45,12 +43,10 @@ uint64_t account_lost(const struct account *a)
 
 static void grow_places(struct function_accounts *f)
 {
-	uint32_t i;
-
 	f->n_places = f->n_places ? 4 * f->n_places : PLACES_FIRST;
 	free(f->places);
 	f->places = xcalloc(f->n_places, sizeof(*f->places));
-	for (i = 0; i < f->n; i++)
+	for (uint32_t i = 0; i < f->n; i++)
 		*account_place(f, f->fns[i]) = (struct account_place){f->fns[i], i + 1};
 }
 
@@ -71,13 +67,11 @@ struct account *account_add_function(struct function_accounts *f, uint32_t fn)
 struct account account_sum(const struct accounting *a, const struct process *process)
 {
 	struct account sum = {0};
-	const struct thread *thread;
-	size_t i;
 
-	for (thread = process->threads; thread; thread = thread->next) {
+	for (const struct thread *thread = process->threads; thread; thread = thread->next) {
 		const struct thread_account *c = thread_account_of(a, thread);
 
-		for (i = 0; c && i < c->functions.n; i++)
+		for (size_t i = 0; c && i < c->functions.n; i++)
 			account_add(&sum, &c->functions.all[i]);
 	}
 	return sum;
@@ -86,9 +80,8 @@ struct account account_sum(const struct accounting *a, const struct process *pro
 double account_avoidable_ns(const struct accounting *a)
 {
 	double sum = 0;
-	size_t i;
 
-	for (i = 0; i < a->model->n_processes; i++)
+	for (size_t i = 0; i < a->model->n_processes; i++)
 		sum += a->processes[i].avoidable_ns;
 	return sum;
 }
@@ -110,9 +103,7 @@ static size_t remembered_most(const struct accounting *a)
 
 void waits_free(struct wait *waits, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		free(waits[i].intervals);
 	free(waits);
 }
@@ -120,11 +111,10 @@ void waits_free(struct wait *waits, size_t n)
 static void forget_calls(struct process_account *p, struct thread_account *c)
 {
 	struct completed_call *last;
-	size_t i;
 
 	DL_DELETE(p->remembered, c);
 	p->n_remembered--;
-	for (i = 0; i < c->ring.size; i++)
+	for (size_t i = 0; i < c->ring.size; i++)
 		waits_free(c->ring.calls[i].waits, c->ring.calls[i].n_waits);
 	last = xcalloc(1, sizeof(*last));
 	if (c->ring.n)
@@ -143,9 +133,7 @@ static void forget_calls(struct process_account *p, struct thread_account *c)
  * have ended. */
 static void make_room(const struct accounting *a, struct process_account *p)
 {
-	unsigned int looks;
-
-	for (looks = 0; looks < 2 && p->n_remembered > remembered_most(a); looks++) {
+	for (unsigned int looks = 0; looks < 2 && p->n_remembered > remembered_most(a); looks++) {
 		struct thread_account *c = p->remembered;
 
 		if (c->thread->exited_ns != UINT64_MAX) {
@@ -181,10 +169,8 @@ struct thread_account *thread_account_add(struct accounting *a, struct thread *t
 
 static void thread_account_free(struct thread_account *c)
 {
-	size_t i;
-
 	waits_free(c->waits, c->n_waits);
-	for (i = 0; i < c->ring.size; i++)
+	for (size_t i = 0; i < c->ring.size; i++)
 		waits_free(c->ring.calls[i].waits, c->ring.calls[i].n_waits);
 	free(c->ring.calls);
 	history_free(c->history);
@@ -215,7 +201,6 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 		  const struct callstats *stats)
 {
 	const struct filtering *filtering = stats->filtering;
-	size_t i;
 
 	*a = (struct accounting){
 		.model = model, .expect = expect, .filtering = filtering, .stats = stats};
@@ -231,9 +216,9 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 	a->processes = xcalloc(model->n_processes, sizeof(*a->processes));
 	a->peers = xcalloc(model->n_processes, sizeof(*a->peers));
 	a->cpu_pressure = xcalloc(model->set->n_hosts, sizeof(*a->cpu_pressure));
-	for (i = 0; i < model->set->n_hosts; i++)
+	for (size_t i = 0; i < model->set->n_hosts; i++)
 		a->cpu_pressure[i].cpus = model->set->hosts[i].cpus;
-	for (i = 0; i < model->n_processes; i++) {
+	for (size_t i = 0; i < model->n_processes; i++) {
 		a->probed[i] = was_probed(&model->processes[i].trace->metadata);
 		a->gaps_recorded[i] = are_gaps_recorded(&model->processes[i].trace->metadata);
 	}
@@ -241,12 +226,10 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 
 void account_release(struct accounting *a)
 {
-	size_t i;
-
-	for (i = 0; i < a->n_thread_accounts; i++)
+	for (size_t i = 0; i < a->n_thread_accounts; i++)
 		if (a->thread_accounts[i])
 			thread_account_free(a->thread_accounts[i]);
-	for (i = 0; a->signatures && i < a->model->n_processes; i++) {
+	for (size_t i = 0; a->signatures && i < a->model->n_processes; i++) {
 		signatures_release(&a->signatures[i]);
 		peers_release(&a->peers[i]);
 	}
@@ -262,7 +245,7 @@ void account_release(struct accounting *a)
 	free(a->peers);
 	free(a->processes);
 	ranges_release(&a->ranges);
-	for (i = 0; a->cpu_pressure && i < a->model->set->n_hosts; i++)
+	for (size_t i = 0; a->cpu_pressure && i < a->model->set->n_hosts; i++)
 		cpu_pressure_release(&a->cpu_pressure[i]);
 	free(a->cpu_pressure);
 	*a = (struct accounting){0};

@@ -8,9 +8,7 @@
 
 void account_init_part(struct accounting *a, const uint64_t *begun_ns)
 {
-	size_t i;
-
-	for (i = 0; i < a->model->set->n_hosts; i++) {
+	for (size_t i = 0; i < a->model->set->n_hosts; i++) {
 		a->cpu_pressure[i].apart = true;
 		a->cpu_pressure[i].begin_ns = begun_ns[i];
 	}
@@ -32,9 +30,7 @@ static void join_thread_account(struct accounting *a, struct thread_account *c)
 
 static void join_thread_accounts(struct accounting *whole, struct accounting *a)
 {
-	size_t i;
-
-	for (i = 0; i < a->n_thread_accounts; i++)
+	for (size_t i = 0; i < a->n_thread_accounts; i++)
 		if (a->thread_accounts[i])
 			join_thread_account(whole, a->thread_accounts[i]);
 	a->n_thread_accounts = 0;
@@ -44,9 +40,7 @@ static void join_thread_accounts(struct accounting *whole, struct accounting *a)
 
 static void join_work(struct gpu_work *whole, struct gpu_work *w, uint32_t process)
 {
-	uint32_t device;
-
-	for (device = 0; device < w->n_devices; device++) {
+	for (uint32_t device = 0; device < w->n_devices; device++) {
 		size_t at = work_index(w, process, device);
 
 		whole->devices[at] = w->devices[at];
@@ -76,10 +70,9 @@ static void join_process(struct accounting *whole, struct accounting *a, uint32_
 static void join_cpu_pressure(struct accounting *whole, struct accounting *const *parts, size_t n)
 {
 	const struct cpu_pressure **all = xcalloc(n + 1, sizeof(*all));
-	size_t host, i;
 
-	for (host = 0; host < whole->model->set->n_hosts; host++) {
-		for (i = 0; i < n; i++)
+	for (size_t host = 0; host < whole->model->set->n_hosts; host++) {
+		for (size_t i = 0; i < n; i++)
 			all[i] = &parts[i]->cpu_pressure[host];
 		cpu_pressure_join(&whole->cpu_pressure[host], all, n);
 	}
@@ -105,14 +98,13 @@ static bool join_ioctls(struct accounting *whole, struct accounting *const *part
 			struct join *join)
 {
 	struct creation_order order = {0};
-	size_t i, j;
 
-	for (i = 0; i < join->n; i++)
-		for (j = 0; j < parts[i]->n_ioctls; j++)
+	for (size_t i = 0; i < join->n; i++)
+		for (size_t j = 0; j < parts[i]->n_ioctls; j++)
 			creation_order_add(&order, &parts[i]->ioctls[j].created, i,
 					   &parts[i]->ioctls[j]);
 	creation_order_sort(&order);
-	for (i = 0; i < order.n; i++)
+	for (size_t i = 0; i < order.n; i++)
 		join_ioctl(whole, order.all[i].what);
 	creation_order_release(&order);
 	return whole->n_ioctls < IOCTLS_MOST || join_refuse(join, "too many kinds of requests");
@@ -144,9 +136,7 @@ static void join_range_sum(struct range_sum *sum, const struct range_sum *more)
 
 static void join_range_thread(struct ranges *whole, struct range_thread *t)
 {
-	size_t i;
-
-	for (i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++)
 		t->open[i].name = join_name(t->open[i].name);
 	while (whole->n_threads <= t->thread->index) {
 		whole->threads =
@@ -159,9 +149,7 @@ static void join_range_thread(struct ranges *whole, struct range_thread *t)
 static bool join_ranges(struct ranges *whole, struct ranges *r, const struct range_names *names,
 			struct join *join)
 {
-	size_t i;
-
-	for (i = 0; i < r->n_sums; i++) {
+	for (size_t i = 0; i < r->n_sums; i++) {
 		const struct range_name *name = names->all[i]->into;
 
 		while (whole->n_sums <= name->index) {
@@ -170,7 +158,7 @@ static bool join_ranges(struct ranges *whole, struct ranges *r, const struct ran
 		}
 		join_range_sum(&whole->sums[name->index], &r->sums[i]);
 	}
-	for (i = 0; i < r->n_threads; i++)
+	for (size_t i = 0; i < r->n_threads; i++)
 		if (r->threads[i])
 			join_range_thread(whole, r->threads[i]);
 	r->n_threads = 0;
@@ -192,14 +180,13 @@ static bool join_ranges(struct ranges *whole, struct ranges *r, const struct ran
 bool account_join(struct accounting *whole, struct accounting *const *parts, struct join *join)
 {
 	uint64_t n_streams = 0;
-	size_t i, j;
 
-	for (i = 0; i < join->n; i++) {
+	for (size_t i = 0; i < join->n; i++) {
 		const struct join_part *part = &join->parts[i];
 
 		n_streams += HASH_COUNT(parts[i]->work.by_key);
 		join_thread_accounts(whole, parts[i]);
-		for (j = 0; j < part->n_processes; j++)
+		for (size_t j = 0; j < part->n_processes; j++)
 			join_process(whole, parts[i], part->processes[j]);
 		if (!join_ranges(&whole->ranges, &parts[i]->ranges, &part->model->range_names,
 				 join))

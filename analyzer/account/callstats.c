@@ -24,9 +24,7 @@ static const struct {
 
 const char *callstats_answer(uint32_t result)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(answers); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(answers); i++)
 		if (answers[i].result == result)
 			return answers[i].why;
 	return NULL;
@@ -74,9 +72,8 @@ void callstats_failed(struct callstats *s, const struct model *model, const stru
 static bool was_answered(const struct callstats *s, size_t process, const struct last_failed *last)
 {
 	const struct calls *calls = &s->direct[last->fn];
-	uint32_t device;
 
-	for (device = 0; device < CALLSTATS_DEVICES; device++)
+	for (uint32_t device = 0; device < CALLSTATS_DEVICES; device++)
 		if (s->used[device] &&
 		    s->uses[callstats_index(s, process, device)].last_ns > last->ns)
 			return 2 * calls->failed <= calls->count;
@@ -86,10 +83,9 @@ static bool was_answered(const struct callstats *s, size_t process, const struct
 uint64_t callstats_answers(const struct callstats *s, struct last_failed *last)
 {
 	uint64_t sum = s->answers;
-	size_t i;
 
 	*last = s->last_failed;
-	for (i = 0; i < s->n_processes; i++) {
+	for (size_t i = 0; i < s->n_processes; i++) {
 		const struct trials *trials = &s->trials[i];
 
 		if (trials->n && was_answered(s, i, &trials->last))
@@ -112,9 +108,7 @@ void callstats_init(struct callstats *s, const struct model *model, struct filte
 
 void callstats_release(struct callstats *s)
 {
-	size_t i;
-
-	for (i = 0; i < s->n_functions; i++) {
+	for (size_t i = 0; i < s->n_functions; i++) {
 		if (!s->called[i])
 			continue;
 		histogram_release(&s->direct[i].durations_ns);
@@ -185,9 +179,8 @@ static void add_slot(struct callstats *s, struct model *model, const struct proc
 	const struct board *board = &process->trace->board;
 	const struct thread *thread =
 		slot->tid ? model_find_thread(model, process, slot->tid) : NULL;
-	size_t i;
 
-	for (i = 0; i < SPY_BOARD_COUNTERS && !slot->asleep; i++) {
+	for (size_t i = 0; i < SPY_BOARD_COUNTERS && !slot->asleep; i++) {
 		uint32_t fn;
 
 		if (!slot->counts[i])
@@ -204,9 +197,8 @@ static void add_slot(struct callstats *s, struct model *model, const struct proc
 uint64_t callstats_callers(const struct callstats *s)
 {
 	uint64_t callers = 0;
-	size_t i;
 
-	for (i = 0; i < s->model->n_threads; i++)
+	for (size_t i = 0; i < s->model->n_threads; i++)
 		callers += s->threads[i].count > 0;
 	return callers;
 }
@@ -214,11 +206,10 @@ uint64_t callstats_callers(const struct callstats *s)
 uint64_t callstats_process_ns(const struct callstats *s, const struct process *process,
 			      uint64_t *n_threads)
 {
-	const struct thread *thread;
 	uint64_t ns = 0;
 
 	*n_threads = 0;
-	for (thread = process->threads; thread; thread = thread->next) {
+	for (const struct thread *thread = process->threads; thread; thread = thread->next) {
 		if (!s->threads[thread->index].count)
 			continue;
 		++*n_threads;
@@ -229,16 +220,14 @@ uint64_t callstats_process_ns(const struct callstats *s, const struct process *p
 
 void callstats_finish(struct callstats *s, struct model *model)
 {
-	size_t i, j;
-
 	callstats_grow(s, model);
-	for (i = 0; i < model->n_processes; i++) {
+	for (size_t i = 0; i < model->n_processes; i++) {
 		const struct board *board = &model->processes[i].trace->board;
 
-		for (j = 0; j < board->n_slots; j++)
+		for (size_t j = 0; j < board->n_slots; j++)
 			add_slot(s, model, &model->processes[i], &board->slots[j]);
 	}
-	for (i = 0; i < model->n_threads; i++) {
+	for (size_t i = 0; i < model->n_threads; i++) {
 		s->all.count += s->threads[i].count;
 		s->all.total_ns += s->threads[i].total_ns;
 		s->all.copied_bytes = add_capped(s->all.copied_bytes, s->threads[i].copied_bytes);
@@ -253,10 +242,8 @@ void callstats_finish(struct callstats *s, struct model *model)
 static void join_part(struct callstats *s, const struct callstats *more,
 		      const struct join_part *part)
 {
-	size_t i, j;
-
 	/* What a part has not touched is not touched here: it would all come into memory. */
-	for (i = 0; i < more->n_functions; i++) {
+	for (size_t i = 0; i < more->n_functions; i++) {
 		if (!more->called[i])
 			continue;
 		s->called[i] = true;
@@ -264,10 +251,10 @@ static void join_part(struct callstats *s, const struct callstats *more,
 		calls_add(&s->nested[i], &more->nested[i]);
 		s->counted[i] = add_capped(s->counted[i], more->counted[i]);
 	}
-	for (i = 0; i < part->model->n_threads && i < more->n_threads; i++)
+	for (size_t i = 0; i < part->model->n_threads && i < more->n_threads; i++)
 		s->threads[part->model->threads[i]->index] = more->threads[i];
-	for (j = 0; j < CALLSTATS_DEVICES; j++)
-		for (i = 0; more->used[j] && i < part->n_processes; i++) {
+	for (size_t j = 0; j < CALLSTATS_DEVICES; j++)
+		for (size_t i = 0; more->used[j] && i < part->n_processes; i++) {
 			size_t at = callstats_index(s, part->processes[i], (uint32_t)j);
 
 			s->used[j] = true;
@@ -275,7 +262,7 @@ static void join_part(struct callstats *s, const struct callstats *more,
 			s->uses[at] = more->uses[at];
 		}
 	s->all.counted = add_capped(s->all.counted, more->all.counted);
-	for (i = 0; i < part->n_processes; i++)
+	for (size_t i = 0; i < part->n_processes; i++)
 		s->trials[part->processes[i]] = more->trials[part->processes[i]];
 	s->answers += more->answers;
 	see_later(&s->last_failed, &more->last_failed);
@@ -284,9 +271,7 @@ static void join_part(struct callstats *s, const struct callstats *more,
 void callstats_join(struct callstats *s, struct callstats *const *parts, const struct model *model,
 		    const struct join *join)
 {
-	size_t i;
-
 	callstats_grow(s, model);
-	for (i = 0; i < join->n; i++)
+	for (size_t i = 0; i < join->n; i++)
 		join_part(s, parts[i], &join->parts[i]);
 }

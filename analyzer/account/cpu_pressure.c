@@ -183,9 +183,8 @@ void cpu_pressure_join(struct cpu_pressure *pressure, const struct cpu_pressure 
 bool cpu_pressure_fits(const struct cpu_pressure *pressure, size_t n)
 {
 	uint64_t lacked_ns = 0, fitting_ns = 0;
-	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		lacked_ns += pressure[i].lacked_ns;
 		fitting_ns += pressure[i].fitting_ns;
 	}

@@ -17,9 +17,8 @@ static struct seen add_waits(const struct thread_account *c, uint64_t duration_n
 {
 	struct seen seen = {0};
 	uint64_t left_ns = duration_ns;
-	size_t i;
 
-	for (i = 0; i < c->n_waits; i++) {
+	for (size_t i = 0; i < c->n_waits; i++) {
 		const struct wait *w = &c->waits[i];
 		uint64_t ns = w->ns < left_ns ? w->ns : left_ns;
 
@@ -53,9 +52,7 @@ static uint64_t not_running(const struct thread_account *c, uint64_t duration_ns
  * them. */
 static void share_lack(struct thread_account *c, uint64_t lacked_ns, uint64_t lock_ns)
 {
-	size_t i;
-
-	for (i = 0; i < c->n_waits && lacked_ns; i++)
+	for (size_t i = 0; i < c->n_waits && lacked_ns; i++)
 		if (c->waits[i].lock)
 			c->waits[i].loss.lacked_ns =
 				(uint64_t)((double)c->waits[i].ns * (double)lacked_ns /

@@ -72,13 +72,12 @@ static bool is_shared(const struct evidence *v, const struct record *record)
 	const struct process *own = record->thread->process, *other;
 	const struct gpu *gpu = model_gpu(own, record->device), *same;
 	uint64_t begin_ns = record->ns - min_u64(record->duration_ns, record->ns);
-	size_t i, j;
 
-	for (i = 0; gpu && gpu->uuid && i < v->model.n_processes; i++) {
+	for (size_t i = 0; gpu && gpu->uuid && i < v->model.n_processes; i++) {
 		if (v->group_of[i] != v->group_of[own->trace->index])
 			continue;
 		other = &v->model.processes[i];
-		for (j = 0; other != own && j < other->n_gpus; j++) {
+		for (size_t j = 0; other != own && j < other->n_gpus; j++) {
 			same = &other->gpus[j];
 			if (same->uuid && !strcmp(same->uuid, gpu->uuid) &&
 			    is_at_work(v, other, same->device, begin_ns))
@@ -283,12 +282,11 @@ static void read_group(void *data, size_t i)
 	struct evidence v;
 	struct merge merge;
 	struct record record;
-	size_t j;
 
 	expect_copy_empty(&group->e, q->e);
 	reading_place = (struct reading_place){.apart = q->apart};
 	init(&v, q, group);
-	for (j = 0; j < group->n_streams; j++)
+	for (size_t j = 0; j < group->n_streams; j++)
 		group->streams[j]->reader.quiet = true;
 	merge_init_streams(&merge, group->streams, group->n_streams, false);
 	while (records++ < most && merge_next(&merge, &record)) {
@@ -299,7 +297,7 @@ static void read_group(void *data, size_t i)
 			see_call(&v, &record);
 	}
 	merge_release(&merge);
-	for (j = 0; j < group->n_streams; j++) {
+	for (size_t j = 0; j < group->n_streams; j++) {
 		reader_rewind(&group->streams[j]->reader);
 		group->streams[j]->called_ns = 0;
 	}
@@ -312,9 +310,7 @@ static void read_group(void *data, size_t i)
 /* What a copy has found is added; the copy is gone. */
 static void join_copy(struct expect *e, struct expect *copy)
 {
-	size_t j;
-
-	for (j = 0; j < copy->n_classes; j++) {
+	for (size_t j = 0; j < copy->n_classes; j++) {
 		struct call_class *more = copy->classes[j];
 		struct call_class *sum;
 
@@ -345,14 +341,12 @@ static void make_groups(struct inquiry *q)
 	struct trace_set *set = q->e->set;
 	struct evidence_group **of = xcalloc(set->n_traces + 1, sizeof(*of));
 	struct groups groups;
-	uint32_t i;
-	size_t j;
 
 	groups_init(&groups, set->n_traces);
 	groups_by_use(&groups, set);
 	q->group_of = xcalloc(set->n_traces + 1, sizeof(*q->group_of));
 	q->groups = xcalloc(set->n_traces + 1, sizeof(*q->groups));
-	for (i = 0; i < set->n_traces; i++) {
+	for (uint32_t i = 0; i < set->n_traces; i++) {
 		struct trace *trace = set->traces[i];
 		struct evidence_group *group;
 
@@ -361,7 +355,7 @@ static void make_groups(struct inquiry *q)
 			of[i] = &q->groups[q->n++];
 		group = of[q->group_of[i]];
 		group->n_processes++;
-		for (j = 0; j < trace->n_streams; j++) {
+		for (size_t j = 0; j < trace->n_streams; j++) {
 			group->streams =
 				grow(group->streams, group->n_streams, sizeof(struct stream *));
 			group->streams[group->n_streams++] = trace->streams[j];
@@ -375,21 +369,20 @@ static void make_groups(struct inquiry *q)
 static bool inquire(struct expect *e, unsigned int jobs)
 {
 	struct inquiry q = {.e = e, .apart = jobs > 1};
-	size_t i;
 
 	model_init(&q.model, e->set);
 	q.signatures = xcalloc(q.model.n_processes, sizeof(*q.signatures));
 	q.marks = xcalloc(q.model.n_processes, sizeof(*q.marks));
-	for (i = 0; i < q.model.n_processes; i++)
+	for (size_t i = 0; i < q.model.n_processes; i++)
 		if (e->processes[i].joined)
 			cold_marks_join(&q.marks[i]);
 	make_groups(&q);
 	expect_copy_empty(&q.found, e);
 	pool_run(jobs, q.n, read_group, join_group, &q);
 	join_copy(e, &q.found);
-	for (i = 0; i < q.n; i++)
+	for (size_t i = 0; i < q.n; i++)
 		free(q.groups[i].streams);
-	for (i = 0; i < q.model.n_processes; i++) {
+	for (size_t i = 0; i < q.model.n_processes; i++) {
 		signatures_release(&q.signatures[i]);
 		cold_marks_release(&q.marks[i]);
 	}
@@ -403,11 +396,9 @@ static bool inquire(struct expect *e, unsigned int jobs)
 
 bool evidence_gather(struct expect *e, unsigned int jobs)
 {
-	size_t i;
-
 	if (!inquire(e, jobs))
 		return false;
-	for (i = 0; i < e->n_classes; i++)
+	for (size_t i = 0; i < e->n_classes; i++)
 		settle_off_cpu(e->classes[i]);
 	return true;
 }

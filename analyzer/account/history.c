@@ -17,20 +17,16 @@ void history_free(struct history *history)
 
 static void join(struct era *era, const struct era *next)
 {
-	size_t i;
-
 	era->end_ns = next->end_ns;
 	era->calls += next->calls;
 	era->avoidable_ns += next->avoidable_ns;
-	for (i = 0; i < BUCKET_COUNT; i++)
+	for (size_t i = 0; i < BUCKET_COUNT; i++)
 		era->bucket_ns[i] += next->bucket_ns[i];
 }
 
 static void halve(struct history *h)
 {
-	size_t i;
-
-	for (i = 0; i < ERAS / 2; i++) {
+	for (size_t i = 0; i < ERAS / 2; i++) {
 		h->eras[i] = h->eras[2 * i];
 		join(&h->eras[i], &h->eras[2 * i + 1]);
 	}
@@ -54,11 +50,10 @@ static struct era *open_era(struct history *h, uint64_t begin_ns)
 void history_add(struct history *history, const struct completed_call *call)
 {
 	struct era *era = open_era(history, call->begin_ns);
-	size_t i;
 
 	era->end_ns = call->end_ns;
 	era->calls++;
 	era->avoidable_ns += (double)call->avoidable_ns;
-	for (i = 0; i < BUCKET_COUNT; i++)
+	for (size_t i = 0; i < BUCKET_COUNT; i++)
 		era->bucket_ns[i] += (double)call->bucket_ns[i];
 }

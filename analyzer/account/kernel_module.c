@@ -30,9 +30,8 @@ static bool own_address_space(uint64_t request)
 static unsigned int times(const struct wait *waits, size_t n, size_t i, unsigned int most)
 {
 	unsigned int count = 0;
-	size_t j;
 
-	for (j = 0; j < n && count < most; j++)
+	for (size_t j = 0; j < n && count < most; j++)
 		if (waits[j].kind == SPY_WAIT_IOCTL && waits[j].request == waits[i].request)
 			count += waits[j].count;
 	return count < most ? count : most;
@@ -44,9 +43,7 @@ static unsigned int times(const struct wait *waits, size_t n, size_t i, unsigned
  */
 void kernel_module_share(struct wait *waits, size_t n, bool host_memory, unsigned int gpus)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct wait *w = &waits[i];
 		unsigned int count;
 

@@ -51,10 +51,9 @@ static bool others_busy(struct gpu_work *w, const struct record *record, struct 
 			const struct gpu_stream *but)
 {
 	struct gpu_stream *stream = streams_of_device(w, record)->busy;
-	unsigned int looks;
 	bool busy = false;
 
-	for (looks = 0; stream && looks < LOOKS; stream = stream->next, looks++) {
+	for (unsigned int looks = 0; stream && looks < LOOKS; stream = stream->next, looks++) {
 		if (!stream->blocking || stream == but)
 			continue;
 		busy = true;

@@ -174,10 +174,9 @@ void thread_set_add(struct thread_set *set, const struct thread *thread)
 void thread_set_renumber(struct thread_set *set, struct thread *const *threads)
 {
 	struct thread_set old = *set;
-	uint32_t i;
 
 	*set = (struct thread_set){0};
-	for (i = 0; i < old.n_places; i++)
+	for (uint32_t i = 0; i < old.n_places; i++)
 		if (old.members[i])
 			thread_set_add(set, threads[old.members[i] - 1]);
 	thread_set_release(&old);
@@ -185,9 +184,7 @@ void thread_set_renumber(struct thread_set *set, struct thread *const *threads)
 
 void thread_set_join(struct thread_set *set, const struct thread_set *more)
 {
-	uint32_t i;
-
-	for (i = 0; i < more->n_places; i++)
+	for (uint32_t i = 0; i < more->n_places; i++)
 		if (more->members[i])
 			add_member(set, more->members[i]);
 }

@@ -22,9 +22,7 @@ static bool same_context(uint16_t context, uint16_t other)
 
 static struct peer_pair *find(const struct peers *p, const struct peer_pair *pair)
 {
-	size_t i;
-
-	for (i = 0; i < p->n_pairs; i++)
+	for (size_t i = 0; i < p->n_pairs; i++)
 		if (p->pairs[i].device == pair->device && p->pairs[i].peer == pair->peer &&
 		    p->pairs[i].access == pair->access &&
 		    same_context(p->pairs[i].context, pair->context) &&
@@ -148,9 +146,7 @@ void peers_see(struct peers *p, const struct model *model, const struct record *
 static bool reaches(const struct peers *p, unsigned int device, unsigned int other,
 		    unsigned int access)
 {
-	size_t i;
-
-	for (i = 0; i < p->n_pairs; i++) {
+	for (size_t i = 0; i < p->n_pairs; i++) {
 		const struct peer_pair *pair = &p->pairs[i];
 
 		if ((pair->device == device || pair->device == SPY_DEVICE_NONE) &&

@@ -15,9 +15,8 @@ void ranges_init(struct ranges *r, struct model *model)
 void ranges_release(struct ranges *r)
 {
 	struct started_range *started, *next;
-	size_t i;
 
-	for (i = 0; i < r->n_threads; i++) {
+	for (size_t i = 0; i < r->n_threads; i++) {
 		if (r->threads[i])
 			free(r->threads[i]->open);
 		free(r->threads[i]);
@@ -96,9 +95,7 @@ static struct range_seen with_outside(const struct range_thread *t, const struct
 
 static bool is_open(const struct range_thread *t, const struct range_name *name)
 {
-	size_t i;
-
-	for (i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++)
 		if (t->open[i].name == name)
 			return true;
 	return false;
@@ -264,9 +261,7 @@ static void see_pop(struct ranges *r, struct range_thread *t, uint32_t number,
 /* It began before the thread's stream, or before the packets that are left; or it is known. */
 static void see_open(struct ranges *r, struct range_thread *t, const struct open_range *range)
 {
-	size_t i;
-
-	for (i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++)
 		if (!t->open[i].id && t->open[i].number == range->number &&
 		    t->open[i].since_ns == range->since_ns)
 			return;
@@ -405,9 +400,7 @@ static struct range_name *shown_as(struct range_name *name)
 
 void range_shares_join(struct range_shares *shares, const struct range_shares *more)
 {
-	size_t i;
-
-	for (i = 0; i < more->n; i++)
+	for (size_t i = 0; i < more->n; i++)
 		range_shares_add(shares, shown_as(more->all[i].name), more->all[i].count,
 				 more->all[i].ns);
 	shares->other_count += more->other_count;

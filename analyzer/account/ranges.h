@@ -116,9 +116,7 @@ static inline bool range_is_librarys(const struct ranges *r, const struct range_
 static inline struct open_range *ranges_last(const struct ranges *r, const struct range_thread *t,
 					     bool librarys)
 {
-	size_t i;
-
-	for (i = t->n; i; i--)
+	for (size_t i = t->n; i; i--)
 		if (range_is_librarys(r, t->open[i - 1].name) == librarys)
 			return &t->open[i - 1];
 	return NULL;

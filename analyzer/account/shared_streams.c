@@ -25,11 +25,10 @@ void stream_changes_hands(struct gpu_stream *stream, const struct thread *by)
 uint64_t stream_submitted_before(const struct gpu_stream *stream, uint64_t ns)
 {
 	const struct stream_sharing *s = stream->sharing;
-	uint64_t i;
 
 	if (likely(stream->handed_ns <= ns))
 		return stream->submitted;
-	for (i = 1; s && i <= STREAM_TURNS && i <= s->n_turns; i++) {
+	for (uint64_t i = 1; s && i <= STREAM_TURNS && i <= s->n_turns; i++) {
 		const struct stream_turn *turn = &s->turns[(s->n_turns - i) % STREAM_TURNS];
 
 		if (turn->before_ns <= ns)
@@ -54,9 +53,7 @@ static uint64_t done_by(const struct stream_sharing *s, uint64_t ns)
 static bool waits_beside(const struct stream_sharing *s, const struct thread *thread,
 			 uint64_t begin_ns)
 {
-	uint64_t i;
-
-	for (i = 0; i < STREAM_WAITS && i < s->n_waits; i++)
+	for (uint64_t i = 0; i < STREAM_WAITS && i < s->n_waits; i++)
 		if (s->waits[i].by != thread && s->waits[i].end_ns > begin_ns)
 			return true;
 	return false;

@@ -23,10 +23,8 @@ void work_init(struct gpu_work *w, const struct model *model)
 
 void work_release(struct gpu_work *w)
 {
-	size_t i;
-
 	streams_release(w);
-	for (i = 0; w->devices && i < w->n_devices * w->n_processes; i++)
+	for (size_t i = 0; w->devices && i < w->n_devices * w->n_processes; i++)
 		stream_sharing_free(w->devices[i].shared);
 	free(w->devices);
 	free(w->legacy);
@@ -105,10 +103,9 @@ uint64_t work_outstanding(struct gpu_work *w, const struct record *record)
 {
 	const struct device_streams *d = streams_of_device(w, record);
 	uint64_t begin_ns = record_begin_ns(record), sum = streams_outstanding(d);
-	const struct gpu_stream *stream;
 
 	/* What is so now, and what was more when the call began: that was waited for since. */
-	for (stream = d->waited; stream && stream->drained_ns > begin_ns;
+	for (const struct gpu_stream *stream = d->waited; stream && stream->drained_ns > begin_ns;
 	     stream = stream->waited_next)
 		sum += stream_outstanding(stream, begin_ns) - (stream->submitted - stream->done);
 	return sum;
@@ -179,12 +176,11 @@ bool work_ends(struct gpu_work *w, struct gpu_stream **last, const struct record
 	       const struct gpu_waits *waits)
 {
 	const struct device_streams *own = streams_of_device(w, record), *other;
-	uint32_t device;
 	uint64_t awaited = work_awaited(w, last, record, waits);
 
 	if (awaited == UINT64_MAX || is_more_to_do(own, record, NULL, awaited))
 		return false;
-	for (device = 0; device < w->n_devices; device++) {
+	for (uint32_t device = 0; device < w->n_devices; device++) {
 		other = &w->devices[work_index(w, record->process, device)];
 		if (other != own && is_more_to_do(other, record, record->thread, 0))
 			return false;
@@ -195,9 +191,8 @@ bool work_ends(struct gpu_work *w, struct gpu_stream **last, const struct record
 bool work_host_visible(struct gpu_work *w, const struct record *record)
 {
 	const struct gpu_stream *stream = streams_of_device(w, record)->host_visible;
-	unsigned int looks;
 
-	for (looks = 0; stream && looks < FORGOTTEN_LOOKS;
+	for (unsigned int looks = 0; stream && looks < FORGOTTEN_LOOKS;
 	     stream = stream->host_visible_next, looks++)
 		if (!is_forgotten(stream, record))
 			return true;
@@ -260,12 +255,11 @@ bool work_nothing_submitted(struct gpu_work *w, const struct record *record, uin
 {
 	const struct device_streams *d = streams_of_device(w, record);
 	uint64_t begin_ns = record_begin_ns(record), busy = 0;
-	const struct gpu_stream *stream;
 
 	*only = 0;
 	if (d->handed_ns > begin_ns)
 		return false;
-	for (stream = streams_first(d, begin_ns); stream && busy < 2;
+	for (const struct gpu_stream *stream = streams_first(d, begin_ns); stream && busy < 2;
 	     stream = streams_next(d, stream, begin_ns)) {
 		if (!stream_outstanding(stream, begin_ns))
 			continue;

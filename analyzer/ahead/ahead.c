@@ -17,9 +17,7 @@ static const struct ahead_item behind_all = {
 
 static void release_calls(struct calls *calls, uint32_t n)
 {
-	uint32_t fn;
-
-	for (fn = 0; calls && fn < n; fn++)
+	for (uint32_t fn = 0; calls && fn < n; fn++)
 		histogram_release(&calls[fn].durations_ns);
 	free(calls);
 }
@@ -35,11 +33,9 @@ static void release_thread(const struct ahead *a, struct ahead_thread *t)
 
 static void release(struct ahead *a)
 {
-	uint32_t i;
-
-	for (i = 0; i < a->n_threads; i++)
+	for (uint32_t i = 0; i < a->n_threads; i++)
 		release_thread(a, &a->threads[i]);
-	for (i = 0; i < a->set->n_streams; i++)
+	for (uint32_t i = 0; i < a->set->n_streams; i++)
 		free(a->left[i].all);
 	free(a->threads);
 	free(a->streams);
@@ -92,9 +88,8 @@ static void deal(struct ahead *a, struct merge *merge)
 	uint64_t *bytes = xcalloc(a->n_threads, sizeof(*bytes));
 	unsigned int *of = xcalloc(merge->n_streams + 1, sizeof(*of)), k;
 	struct merge **merges = xcalloc(a->n_threads, sizeof(*merges));
-	size_t i;
 
-	for (i = 0; i < merge->n_streams; i++) {
+	for (size_t i = 0; i < merge->n_streams; i++) {
 		const struct reader *r = &merge->streams[i]->reader;
 
 		for (k = 1; k < a->n_threads; k++)
@@ -115,20 +110,19 @@ struct ahead *ahead_begin(const struct ahead_wish *wish)
 {
 	struct ahead *a = xcalloc_apart(1, sizeof(*a));
 	const struct functions *functions = &wish->set->functions;
-	uint32_t i;
 
 	a->set = wish->set;
 	a->nested_ns = wish->nested_ns;
 	a->record = wish->record;
 	a->left = xcalloc_apart(a->set->n_streams + 1, sizeof(*a->left));
 	a->streams = xcalloc_apart(a->set->n_streams + 1, sizeof(*a->streams));
-	for (i = 0; i < a->set->n_streams; i++)
+	for (uint32_t i = 0; i < a->set->n_streams; i++)
 		a->streams[i] = (struct stream){.trace = a->set->streams[i]->trace,
 						.slot = a->set->streams[i]->slot,
 						.index = i};
 	a->n_functions = functions->count;
 	a->begins_cuda = xcalloc_apart(a->n_functions + 1, 1);
-	for (i = 0; i < a->n_functions; i++)
+	for (uint32_t i = 0; i < a->n_functions; i++)
 		a->begins_cuda[i] = functions->all[i].contract == SPY_CONTRACT_INIT;
 	pthread_mutex_init(&a->beginning, NULL);
 	pthread_mutex_lock(&a->beginning);
@@ -140,7 +134,7 @@ struct ahead *ahead_begin(const struct ahead_wish *wish)
 		release(a);
 		return NULL;
 	}
-	for (i = 0; i < a->n_threads; i++)
+	for (uint32_t i = 0; i < a->n_threads; i++)
 		settle(&a->threads[i]);
 	a->hand = &a->threads[0];
 	return a;
@@ -157,11 +151,8 @@ static void add_calls(struct callstats *s, const struct ahead_thread *t, uint32_
 
 void ahead_add_calls(const struct ahead *a, struct callstats *s)
 {
-	unsigned int i;
-	uint32_t fn;
-
-	for (i = 0; i < a->n_threads && a->threads[i].direct; i++)
-		for (fn = 0; fn < a->n_functions; fn++)
+	for (unsigned int i = 0; i < a->n_threads && a->threads[i].direct; i++)
+		for (uint32_t fn = 0; fn < a->n_functions; fn++)
 			add_calls(s, &a->threads[i], fn);
 }
 
@@ -189,13 +180,11 @@ static void drop_rest(struct ahead_thread *t)
 
 void ahead_end(struct ahead *a)
 {
-	unsigned int i;
-
 	if (!a)
 		return;
-	for (i = 0; i < a->n_threads; i++)
+	for (unsigned int i = 0; i < a->n_threads; i++)
 		queue_cancel(&a->threads[i].queue);
-	for (i = 0; i < a->n_threads; i++) {
+	for (unsigned int i = 0; i < a->n_threads; i++) {
 		struct ahead_thread *t = &a->threads[i];
 
 		pthread_join(t->thread, NULL);
@@ -366,11 +355,10 @@ uint64_t ahead_count_nested(struct ahead *a, uint64_t until_ns)
 {
 	const struct ahead_item *item;
 	uint64_t n = 0;
-	bool followed;
 
 	if (!a->first)
 		return count_left(a, until_ns);
-	for (followed = a->first->item.followed; followed; followed = item->followed) {
+	for (bool followed = a->first->item.followed; followed; followed = item->followed) {
 		item = next_nested(a);
 		if (!item)
 			return n;

@@ -86,9 +86,8 @@ static inline struct ahead_thread *ahead_earlier(struct ahead_thread *t, struct 
 static inline struct ahead_thread *ahead_earliest(const struct ahead *a)
 {
 	struct ahead_thread *t = &a->threads[0];
-	unsigned int i;
 
-	for (i = 1; i < a->n_threads; i++)
+	for (unsigned int i = 1; i < a->n_threads; i++)
 		t = ahead_earlier(t, &a->threads[i]);
 	return t;
 }

@@ -13,28 +13,24 @@ uint64_t *histogram_octave(struct histogram *h, unsigned int octave)
 
 void histogram_release(struct histogram *h)
 {
-	unsigned int octave;
-
 	if (!h->max &&
 	    !h->octaves[0]) /* as most are: there are two for each function that there is */
 		return;
-	for (octave = 0; octave < HISTOGRAM_OCTAVES; octave++)
+	for (unsigned int octave = 0; octave < HISTOGRAM_OCTAVES; octave++)
 		free(h->octaves[octave]);
 	*h = (struct histogram){0};
 }
 
 void histogram_merge(struct histogram *sum, const struct histogram *h)
 {
-	unsigned int octave, i;
-
 	if (h->max > sum->max)
 		sum->max = h->max;
-	for (octave = 0; octave < HISTOGRAM_OCTAVES; octave++) {
+	for (unsigned int octave = 0; octave < HISTOGRAM_OCTAVES; octave++) {
 		if (!h->octaves[octave])
 			continue;
 		if (!sum->octaves[octave])
 			histogram_octave(sum, octave);
-		for (i = 0; i < HISTOGRAM_SUB; i++)
+		for (unsigned int i = 0; i < HISTOGRAM_SUB; i++)
 			sum->octaves[octave][i] += h->octaves[octave][i];
 	}
 }
@@ -51,11 +47,10 @@ static uint64_t bucket_middle(unsigned int octave, unsigned int index)
 
 uint64_t histogram_count(const struct histogram *h)
 {
-	unsigned int octave, i;
 	uint64_t count = 0;
 
-	for (octave = 0; octave < HISTOGRAM_OCTAVES; octave++)
-		for (i = 0; h->octaves[octave] && i < HISTOGRAM_SUB; i++)
+	for (unsigned int octave = 0; octave < HISTOGRAM_OCTAVES; octave++)
+		for (unsigned int i = 0; h->octaves[octave] && i < HISTOGRAM_SUB; i++)
 			count += h->octaves[octave][i];
 	return count;
 }
@@ -63,10 +58,9 @@ uint64_t histogram_count(const struct histogram *h)
 uint64_t histogram_quantile(const struct histogram *h, double part)
 {
 	uint64_t rank = (uint64_t)ceil(part * (double)histogram_count(h)), seen = 0, value;
-	unsigned int octave, i;
 
-	for (octave = 0; octave < HISTOGRAM_OCTAVES; octave++)
-		for (i = 0; h->octaves[octave] && i < HISTOGRAM_SUB; i++) {
+	for (unsigned int octave = 0; octave < HISTOGRAM_OCTAVES; octave++)
+		for (unsigned int i = 0; h->octaves[octave] && i < HISTOGRAM_SUB; i++) {
 			seen += h->octaves[octave][i];
 			if (!seen || seen < rank)
 				continue;

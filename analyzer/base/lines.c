@@ -178,9 +178,8 @@ static void drop_anonymous(char *text)
 {
 	static const char word[] = "(anonymous namespace)";
 	size_t n = sizeof(word) - 1;
-	char *at;
 
-	for (at = text; (at = strstr(at, word)); at += 2) {
+	for (char *at = text; (at = strstr(at, word)); at += 2) {
 		memcpy(at, "..", 2);
 		memmove(at + 2, at + n, strlen(at + n) + 1);
 	}
@@ -224,10 +223,9 @@ char *shorten_names(const char *text, unsigned int level)
 
 char *shorten_to(const char *text, size_t width)
 {
-	unsigned int level;
 	char *copy;
 
-	for (level = 0; level < SHORTEST; level++) {
+	for (unsigned int level = 0; level < SHORTEST; level++) {
 		copy = shorten_names(text, level);
 		if (columns_of(copy) <= width)
 			return copy;
@@ -298,16 +296,15 @@ static size_t part(struct shortened *all, size_t n)
 void shorten_apart(const char *const *texts, char **shown, size_t n, size_t width, bool one_line)
 {
 	struct shortened *all = xcalloc(n, sizeof(*all));
-	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		unsigned int level = fitting_level(texts[i], width, one_line);
 
 		all[i] = (struct shortened){texts[i], shorten_names(texts[i], level), i, level};
 	}
 	while (part(all, n))
 		;
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		shown[all[i].index] = all[i].shown;
 	free(all);
 }
@@ -355,11 +352,10 @@ static bool is_unit(const char *word, size_t n)
 {
 	static const char *const units[] = {"ns", "us",  "ms",  "s",   "%",
 					    "B",  "KiB", "MiB", "GiB", "TiB"};
-	size_t i;
 
 	while (n && strchr(",;:.)", word[n - 1]))
 		n--;
-	for (i = 0; i < ARRAY_SIZE(units); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
 		if (n == strlen(units[i]) && !memcmp(word, units[i], n))
 			return true;
 	return false;

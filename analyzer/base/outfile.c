@@ -29,10 +29,9 @@ void outfile_unfinished(const char *temporary)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
 	struct sigaction now;
-	size_t i;
 
 	unfinished = temporary;
-	for (i = 0; temporary && i < ARRAY_SIZE(numbers); i++)
+	for (size_t i = 0; temporary && i < ARRAY_SIZE(numbers); i++)
 		if (!sigaction(numbers[i], NULL, &now) && now.sa_handler == SIG_DFL)
 			signal(numbers[i], remove_unfinished);
 }

@@ -19,9 +19,7 @@ void queue_init(struct queue *q, size_t n, size_t block_bytes)
 
 void queue_release(struct queue *q)
 {
-	size_t i;
-
-	for (i = 0; i < q->n; i++)
+	for (size_t i = 0; i < q->n; i++)
 		free(q->blocks[i].bytes);
 	free(q->blocks);
 	pthread_cond_destroy(&q->emptied);

@@ -48,9 +48,8 @@ static bool is_nobodys(const char *name)
 		"runner", "scratch",   "share",    "shared",    "src",    "test",
 		"ubuntu", "user",      "users",    "vscode",    "work",   "workspace",
 	};
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(names); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcasecmp(name, names[i]))
 			return true;
 	return strlen(name) < 2 || !name[strspn(name, "0123456789")];
@@ -91,13 +90,12 @@ static void learn_users(const char *path, const char *end)
 {
 	static const char *const homes[] = {"home", "Users", "users"};
 	const char *part = path, *next;
-	size_t i;
 
 	for (; part < end; part = next) {
 		size_t length = strcspn(part, "/");
 
 		next = part + length + 1;
-		for (i = 0; i < ARRAY_SIZE(homes); i++)
+		for (size_t i = 0; i < ARRAY_SIZE(homes); i++)
 			if (next < end && length == strlen(homes[i]) &&
 			    !strncmp(part, homes[i], length))
 				learn_user(next, min_u64(strcspn(next, "/"), (size_t)(end - next)));
@@ -210,10 +208,9 @@ void redact_begin(void)
 	const struct passwd *entry = getpwuid(getuid());
 	const char *names[] = {getenv("USER"), getenv("LOGNAME"), getenv("SUDO_USER"),
 			       entry ? entry->pw_name : NULL, path_basename(getenv("HOME"))};
-	size_t i;
 
 	known.on = true;
-	for (i = 0; i < ARRAY_SIZE(names); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (names[i] && *names[i])
 			learn_user(names[i], strlen(names[i]));
 }
@@ -425,9 +422,8 @@ static bool is_last(const char *text, const char *at, const char *end)
 static char *without_odd(const char *text)
 {
 	char *left = xstrdup(text);
-	size_t i;
 
-	for (i = 0; i < known.n_odd; i++) {
+	for (size_t i = 0; i < known.n_odd; i++) {
 		left = replace(left, known.odd[i], "", is_directory);
 		left = replace(left, known.odd[i], path_basename(known.odd[i]), is_last);
 	}
@@ -437,14 +433,13 @@ static char *without_odd(const char *text)
 char *redacted(const char *text)
 {
 	char *whole, *left;
-	size_t i;
 
 	if (!known.on || !text)
 		return text ? xstrdup(text) : NULL;
 	whole = without_odd(text);
 	left = without_paths(whole);
 	free(whole);
-	for (i = 0; i < known.n_users; i++)
+	for (size_t i = 0; i < known.n_users; i++)
 		left = replace(left, known.users[i], REDACTED_USER, is_word);
 	return left;
 }

@@ -44,9 +44,7 @@ struct table *report_add(struct report *report, const struct table_kind *kind, v
 
 const struct table *report_find(const struct report *report, const char *key)
 {
-	size_t i;
-
-	for (i = 0; i < report->n_tables; i++)
+	for (size_t i = 0; i < report->n_tables; i++)
 		if (!strcmp(report->tables[i].kind->key, key))
 			return &report->tables[i];
 	return NULL;
@@ -69,12 +67,10 @@ static void redact_text(struct arena *arena, const char **text)
 
 static void redact_table(struct report *report, struct table *t, size_t n_rows)
 {
-	size_t row, i;
-
 	redact_text(&report->arena, &t->intro);
 	redact_text(&report->arena, &t->minor_name);
-	for (row = 0; row < n_rows; row++)
-		for (i = 0; i < t->kind->n_columns; i++) {
+	for (size_t row = 0; row < n_rows; row++)
+		for (size_t i = 0; i < t->kind->n_columns; i++) {
 			const struct column *column = &t->kind->columns[i];
 			char *at = (char *)t->rows + row * t->kind->row_bytes + column->offset;
 			struct table *inner;

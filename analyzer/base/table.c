@@ -51,9 +51,7 @@ int64_t table_integer(const struct table *t, size_t row, const struct column *co
 
 static const struct column *find_column(const struct table *t, const char *key, bool text)
 {
-	size_t i;
-
-	for (i = 0; t && i < t->kind->n_columns; i++) {
+	for (size_t i = 0; t && i < t->kind->n_columns; i++) {
 		const struct column *column = &t->kind->columns[i];
 
 		if (column->key && !strcmp(column->key, key) && (column->unit == UNIT_TEXT) == text)

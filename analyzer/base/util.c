@@ -245,9 +245,7 @@ char *arena_printf(struct arena *arena, const char *format, ...)
 
 void arena_release(struct arena *arena)
 {
-	size_t i;
-
-	for (i = 0; i < arena->n_blocks; i++)
+	for (size_t i = 0; i < arena->n_blocks; i++)
 		free(arena->blocks[i]);
 	free(arena->blocks);
 	*arena = (struct arena){0};

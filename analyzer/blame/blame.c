@@ -21,9 +21,7 @@ void blame_init(struct blame *b, struct accounting *accounts)
 
 void blame_release(struct blame *b)
 {
-	size_t i;
-
-	for (i = 0; b->unattributed && i < b->accounts->model->n_processes; i++)
+	for (size_t i = 0; b->unattributed && i < b->accounts->model->n_processes; i++)
 		unattributed_release(&b->unattributed[i]);
 	free(b->unattributed);
 	kernel_overlap_release(&b->kernel_overlap);
@@ -261,7 +259,6 @@ static void charge_rest(struct accounting *a, const struct wait_chain_link *link
 	uint64_t others = f->end_ns - f->begin_ns - own - completed_ns(f, BUCKET_LOCK) -
 			  (seen ? completed_ns(f, BUCKET_IOCTL) : 0);
 	double share;
-	size_t i;
 
 	charge_site(a, link, f, ns);
 	if (!others || ns < own)
@@ -270,7 +267,7 @@ static void charge_rest(struct accounting *a, const struct wait_chain_link *link
 	if (own == ns)
 		return;
 	share = (double)(ns - own) / (double)others;
-	for (i = 0; i < ARRAY_SIZE(reasons); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
 		bool module = reasons[i].cause == CAUSE_IOCTL;
 		uint64_t part = module && seen ? 0 : completed_ns(f, reasons[i].bucket);
 
@@ -372,9 +369,7 @@ static void pass_on(struct wait_chain_link *link, const struct hold_interval *s)
 static void go_on(struct accounting *a, const struct wait_chain_link *link, uint64_t begin_ns,
 		  uint64_t end_ns, const struct wait *w)
 {
-	size_t i;
-
-	for (i = first_interval(w, begin_ns); i < w->n_intervals; i++) {
+	for (size_t i = first_interval(w, begin_ns); i < w->n_intervals; i++) {
 		const struct hold_interval *s = &w->intervals[i];
 		struct wait_chain_link next;
 
@@ -424,14 +419,13 @@ static void charge_history(struct accounting *a, const struct wait_chain_link *l
 			   const struct history *history, uint64_t begin_ns, uint64_t end_ns)
 {
 	double rest_ns = (double)(end_ns - begin_ns);
-	size_t i, j;
 
-	for (i = 0; history && i < history->n; i++) {
+	for (size_t i = 0; history && i < history->n; i++) {
 		const struct era *era = &history->eras[i];
 		double ns = (double)overlap(era->begin_ns, era->end_ns, begin_ns, end_ns);
 		double all_ns = (double)(era->end_ns - era->begin_ns) - era->bucket_ns[BUCKET_LOCK];
 
-		for (j = 0; ns > 0 && all_ns > 0 && j < ARRAY_SIZE(reasons); j++) {
+		for (size_t j = 0; ns > 0 && all_ns > 0 && j < ARRAY_SIZE(reasons); j++) {
 			double part_ns = ns * era->bucket_ns[reasons[j].bucket] / all_ns;
 			bool module = reasons[j].cause == CAUSE_IOCTL;
 
@@ -470,9 +464,8 @@ static void defer(struct thread_account *holder, const struct wait_chain_link *l
 static uint64_t first_call_behind(const struct call_ring *ring, uint64_t ns)
 {
 	uint64_t kept = min_u64(ring->n, ring->size), least = ring->n - kept, most = ring->n;
-	uint64_t back;
 
-	for (back = 1; most > least; back *= 2) {
+	for (uint64_t back = 1; most > least; back *= 2) {
 		uint64_t number = ring->n - min_u64(back, kept);
 
 		if (completed_call_at(ring, number)->end_ns <= ns) {
@@ -603,9 +596,8 @@ void blame_resolve_deferred(struct accounting *a, struct thread_account *account
 static bool in_flight(const struct thread *thread)
 {
 	const struct board *board = &thread->process->trace->board;
-	size_t i;
 
-	for (i = 0; i < board->n_slots; i++)
+	for (size_t i = 0; i < board->n_slots; i++)
 		if (board->slots[i].tid == thread->tid && board->slots[i].depth)
 			return true;
 	return false;
@@ -613,14 +605,12 @@ static bool in_flight(const struct thread *thread)
 
 void blame_finish(struct accounting *a)
 {
-	size_t i, j;
-
-	for (i = 0; i < a->n_thread_accounts; i++) {
+	for (size_t i = 0; i < a->n_thread_accounts; i++) {
 		struct thread_account *c = a->thread_accounts[i];
 		enum cause cause =
 			c && c->n_deferred && in_flight(c->thread) ? CAUSE_UNKNOWN : CAUSE_OWN;
 
-		for (j = 0; c && j < c->n_deferred; j++)
+		for (size_t j = 0; c && j < c->n_deferred; j++)
 			charge_root(a, &c->deferred[j].origin, c->thread, c->deferred[j].fn,
 				    c->deferred[j].device, cause,
 				    (double)(c->deferred[j].end_ns - c->deferred[j].begin_ns));
@@ -656,9 +646,8 @@ static const struct completed_call *in_the_way(const struct accounting *a,
 	const struct completed_call *best = NULL;
 	uint64_t lost_ns = completed_ns(call, BUCKET_UNEXPLAINED), number;
 	double most = 0.7 * (double)lost_ns;
-	size_t i;
 
-	for (i = 0; i < a->n_thread_accounts; i++) {
+	for (size_t i = 0; i < a->n_thread_accounts; i++) {
 		const struct thread_account *c = a->thread_accounts[i];
 
 		if (!c || c->thread == call->thread || c->thread->process != call->thread->process)
@@ -770,12 +759,11 @@ void blame_waits(struct accounting *a, const struct completed_call *call, uint64
 						  .weight = 1,
 						  .call = ++a->blame->calls,
 						  .begin_ns = call->begin_ns}};
-	size_t i, j;
 
-	for (i = 0; i < call->n_waits; i++) {
+	for (size_t i = 0; i < call->n_waits; i++) {
 		link.origin.wait = ++a->blame->waits;
 		link.origin.lock = call->waits[i].lock;
-		for (j = 0; j < call->waits[i].n_intervals; j++) {
+		for (size_t j = 0; j < call->waits[i].n_intervals; j++) {
 			const struct hold_interval *s = &call->waits[i].intervals[j];
 
 			if (!was_free(&call->waits[i], s))

@@ -15,17 +15,16 @@
 static bool join_locks(struct locks *whole, struct blame *const *parts, struct join *join)
 {
 	struct creation_order order = {0};
-	size_t i, j;
 
-	for (i = 0; i < join->n; i++) {
+	for (size_t i = 0; i < join->n; i++) {
 		struct locks *l = &parts[i]->accounts->locks;
 
-		for (j = 0; j < l->count; j++)
+		for (size_t j = 0; j < l->count; j++)
 			creation_order_add(&order, &l->all[j]->created, i, l->all[j]);
 		HASH_CLEAR(hh, l->by_key);
 	}
 	creation_order_sort(&order);
-	for (i = 0; i < order.n; i++) {
+	for (size_t i = 0; i < order.n; i++) {
 		struct lock *lock = order.all[i].what;
 		const struct join_part *part = &join->parts[order.all[i].part];
 
@@ -67,16 +66,15 @@ static void join_edges(struct blame_edges *whole, struct blame *const *parts,
 {
 	struct creation_order order = {0};
 	struct blame_edge *edge;
-	size_t i;
 
-	for (i = 0; i < join->n; i++) {
+	for (size_t i = 0; i < join->n; i++) {
 		const struct blame_edges *edges = roots ? &parts[i]->roots : &parts[i]->direct;
 
 		EDGES_ITER (edge, edges)
 			creation_order_add(&order, &edge->created, i, edge);
 	}
 	creation_order_sort(&order);
-	for (i = 0; i < order.n; i++)
+	for (size_t i = 0; i < order.n; i++)
 		join_edge(whole, &join->parts[order.all[i].part],
 			  &parts[order.all[i].part]->accounts->locks, order.all[i].what);
 	creation_order_release(&order);
@@ -129,9 +127,7 @@ static bool fill_worst_call(struct worst_call *v, struct blame *const *parts, st
 
 static bool join_worst_calls(struct blame *b, struct blame *const *parts, struct join *join)
 {
-	size_t i;
-
-	for (i = 0; i < WORST_CALLS; i++)
+	for (size_t i = 0; i < WORST_CALLS; i++)
 		if (b->worst_calls[i].serial && !fill_worst_call(&b->worst_calls[i], parts, join))
 			return false;
 	return true;
@@ -143,9 +139,8 @@ static bool join_worst_calls(struct blame *b, struct blame *const *parts, struct
 static void number_parts(struct blame *whole, struct blame *const *parts, struct join *join)
 {
 	uint64_t calls = 0, waits = 0, serials = 0;
-	size_t i;
 
-	for (i = 0; i < join->n; i++) {
+	for (size_t i = 0; i < join->n; i++) {
 		const struct blame *b = parts[i];
 		struct join_part *part = &join->parts[i];
 
@@ -164,9 +159,7 @@ static void number_parts(struct blame *whole, struct blame *const *parts, struct
 /* Links that are not followed yet know their call, their wait, and their worst call by its number. */
 static void number_links(struct wait_chain_link *links, size_t n, const struct join_part *part)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct blame_origin *origin = &links[i].origin;
 
 		origin->call += part->calls_before;
@@ -200,8 +193,6 @@ static void join_process(struct blame *whole, struct blame *b, const struct join
 /* struct call_set, joined: bits, n_words, count, first_ns, last_ns; not: nothing. */
 bool blame_join(struct blame *whole, struct blame *const *parts, struct join *join)
 {
-	size_t i, j;
-
 	number_parts(whole, parts, join);
 	if (!join_locks(&whole->accounts->locks, parts, join) ||
 	    !join_worst_calls(whole, parts, join))
@@ -209,13 +200,13 @@ bool blame_join(struct blame *whole, struct blame *const *parts, struct join *jo
 	join_edges(&whole->direct, parts, join, false);
 	join_edges(&whole->roots, parts, join, true);
 	kernel_overlap_renumber(&whole->kernel_overlap);
-	for (i = 0; i < join->n; i++) {
+	for (size_t i = 0; i < join->n; i++) {
 		const struct join_part *part = &join->parts[i];
 
 		join_call_set(&whole->stalled, &parts[i]->stalled, part->calls_before);
 		join_call_set(&whole->stalled_across, &parts[i]->stalled_across,
 			      part->calls_before);
-		for (j = 0; j < part->n_processes; j++)
+		for (size_t j = 0; j < part->n_processes; j++)
 			join_process(whole, parts[i], part, part->processes[j]);
 	}
 	return true;

@@ -13,9 +13,8 @@
 static uint64_t slept_ns(const struct completed_call *f)
 {
 	uint64_t ns = 0;
-	size_t i;
 
-	for (i = 0; i < f->n_waits; i++)
+	for (size_t i = 0; i < f->n_waits; i++)
 		if (wait_asleep(&f->waits[i]))
 			ns += f->waits[i].ns;
 	return ns;
@@ -23,9 +22,7 @@ static uint64_t slept_ns(const struct completed_call *f)
 
 static void book_division(struct account *account, const struct completed_call *f)
 {
-	size_t i;
-
-	for (i = 0; i < BUCKET_COUNT; i++)
+	for (size_t i = 0; i < BUCKET_COUNT; i++)
 		account->bucket_ns[i] += f->bucket_ns[i];
 	account->kernel_ns += f->kernel_ns;
 	account->asleep_ns += min_u64(slept_ns(f), f->bucket_ns[BUCKET_UNEXPLAINED]);
@@ -60,11 +57,10 @@ static void share_ioctls(struct accounting *a, const struct thread_account *c,
 {
 	uint64_t used = a->gpus_used[record->process];
 	double avoidable_ns = 0, avoidable_behind_ns = 0;
-	size_t i;
 
 	kernel_module_share(c->waits, c->n_waits, about_host_memory(record),
 			    (unsigned int)__builtin_popcountll(used));
-	for (i = 0; i < c->n_waits; i++) {
+	for (size_t i = 0; i < c->n_waits; i++) {
 		avoidable_ns += (double)c->waits[i].ns * (double)c->waits[i].avoidable;
 		avoidable_behind_ns +=
 			(double)c->waits[i].ns * (double)c->waits[i].avoidable_behind;
@@ -79,9 +75,7 @@ static void share_ioctls(struct accounting *a, const struct thread_account *c,
 /* What the scheduler says of them is known, or never will be. */
 static void settle_waits(struct thread_account *c)
 {
-	size_t i;
-
-	for (i = 0; i < c->n_waits; i++)
+	for (size_t i = 0; i < c->n_waits; i++)
 		holders_settle(&c->waits[i]);
 }
 
@@ -322,12 +316,10 @@ void account_nested(struct accounting *a, const struct record *record)
 
 void account_finish(struct accounting *a)
 {
-	size_t i;
-
-	for (i = 0; i < a->n_thread_accounts; i++)
+	for (size_t i = 0; i < a->n_thread_accounts; i++)
 		if (a->thread_accounts[i])
 			settle_waits(a->thread_accounts[i]);
-	for (i = 0; i < a->model->set->n_hosts; i++)
+	for (size_t i = 0; i < a->model->set->n_hosts; i++)
 		cpu_pressure_settle(&a->cpu_pressure[i]);
 	unattributed_finish(a);
 	blame_finish(a);

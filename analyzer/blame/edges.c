@@ -53,9 +53,8 @@ static inline struct edge_place *place_of(const struct blame_edges *edges,
 					  const union blame_key *key, uint32_t hash)
 {
 	struct edge_place *place;
-	size_t at;
 
-	for (at = hash;; at++) {
+	for (size_t at = hash;; at++) {
 		place = &edges->places[at & (edges->n_places - 1)];
 		if (!place->number || (place->hash == hash &&
 				       blame_same_key(&edges->all[place->number - 1].key, key)))

@@ -25,9 +25,8 @@ static bool same_holder(const struct hold_interval *a, const struct hold_interva
 static void add_to_sums(struct wait *w, const struct hold_interval *interval)
 {
 	uint64_t ns = interval->end_ns - interval->begin_ns;
-	size_t i;
 
-	for (i = INTERVALS_EXACT; i < w->n_intervals; i++)
+	for (size_t i = INTERVALS_EXACT; i < w->n_intervals; i++)
 		if (same_holder(&w->intervals[i], interval)) {
 			w->intervals[i].end_ns += ns;
 			return;
@@ -44,12 +43,11 @@ static void add_to_sums(struct wait *w, const struct hold_interval *interval)
 static void lay_out(struct wait *w)
 {
 	uint64_t at_ns;
-	size_t i;
 
 	if (w->n_intervals <= INTERVALS_EXACT)
 		return;
 	at_ns = w->intervals[INTERVALS_EXACT - 1].end_ns;
-	for (i = INTERVALS_EXACT; i < w->n_intervals; i++) {
+	for (size_t i = INTERVALS_EXACT; i < w->n_intervals; i++) {
 		w->intervals[i].begin_ns += at_ns;
 		w->intervals[i].end_ns += at_ns;
 		at_ns = w->intervals[i].end_ns;
@@ -123,11 +121,9 @@ static void blame_now(struct holders *h)
 
 static void take(struct holders *h, const struct lock_event *holder)
 {
-	size_t i;
-
 	if (!holder->shared || (h->n && !h->active[0]->shared))
 		h->n = 0; /* its holder must have released it */
-	for (i = 0; i < h->n; i++)
+	for (size_t i = 0; i < h->n; i++)
 		if (h->active[i]->thread == holder->thread)
 			return;
 	if (h->n < HOLDERS_MOST)
@@ -138,9 +134,7 @@ static void take(struct holders *h, const struct lock_event *holder)
  * intervals without a known holder were this reader's. */
 static void had_all_along(struct holders *h, const struct lock_event *holder)
 {
-	size_t i;
-
-	for (i = 0; i < h->w->n_intervals; i++) {
+	for (size_t i = 0; i < h->w->n_intervals; i++) {
 		struct hold_interval *s = &h->w->intervals[i];
 
 		if (s->holder && !s->handover)
@@ -159,9 +153,7 @@ static void had_all_along(struct holders *h, const struct lock_event *holder)
 
 static void give_back(struct holders *h, const struct lock_event *holder)
 {
-	size_t i;
-
-	for (i = 0; i < h->n; i++)
+	for (size_t i = 0; i < h->n; i++)
 		if (h->active[i]->thread == holder->thread) {
 			h->n--;
 			for (; i < h->n; i++)
@@ -551,7 +543,6 @@ void holders_find(struct accounting *a, const struct record *record, const struc
 	bool walked = may_walk(a, lock, n);
 	struct thread *known = NULL;
 	struct holders h; /* large: what is not filled in here is not looked at */
-	size_t i;
 
 	h.a = a;
 	h.w = w;
@@ -574,7 +565,7 @@ void holders_find(struct accounting *a, const struct record *record, const struc
 		acquired = sample(&h, &at_first, first);
 	count_loss(w, record->thread, first, acquired);
 	w->intervals = kept(h.intervals, w->n_intervals);
-	for (i = 0; i < w->n_intervals; i++) {
+	for (size_t i = 0; i < w->n_intervals; i++) {
 		struct thread *holder = w->intervals[i].holder;
 
 		if (holder && holder != known)

@@ -143,9 +143,8 @@ static double share_of_own(const struct kernel_overlap *c, size_t from, uint64_t
 			   uint64_t end_ns)
 {
 	double ns = 0;
-	size_t i;
 
-	for (i = from; i < c->n_own && c->own[i].end_ns > begin_ns; i++) {
+	for (size_t i = from; i < c->n_own && c->own[i].end_ns > begin_ns; i++) {
 		const struct stretch *s = &c->own[i];
 		uint64_t to_ns = min_u64(end_ns, s->end_ns);
 		uint64_t from_ns = begin_ns > s->begin_ns ? begin_ns : s->begin_ns;
@@ -250,9 +249,8 @@ static void name_overlap(struct worst_call *v, const struct kernel_overlap *c, u
 			 double most_ns)
 {
 	const struct request *longest = request_of(c, first);
-	uint64_t number;
 
-	for (number = first; number < c->requests; number++)
+	for (uint64_t number = first; number < c->requests; number++)
 		if (request_of(c, number)->overlap_ns > longest->overlap_ns)
 			longest = request_of(c, number);
 	v->overlap_thread = longest->account->thread;

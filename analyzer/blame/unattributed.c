@@ -109,13 +109,11 @@ void unattributed_resolve(struct accounting *a, size_t process, uint64_t now_ns)
 
 void unattributed_finish(struct accounting *a)
 {
-	size_t i, j;
-
-	for (i = 0; i < a->model->n_processes; i++) {
+	for (size_t i = 0; i < a->model->n_processes; i++) {
 		const struct unattributed_waits *r = &a->blame->unattributed[i];
 
 		unattributed_resolve(a, i, UINT64_MAX);
-		for (j = 0; j < r->n_guesses && !r->locks_seen; j++)
+		for (size_t j = 0; j < r->n_guesses && !r->locks_seen; j++)
 			blame_conclude(a, &r->guesses[j]);
 	}
 }

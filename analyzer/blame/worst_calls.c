@@ -46,15 +46,13 @@ static void add_held(struct accounting *a, struct held *held, size_t *n,
  * wakes others as it releases a lock has not waited for it. */
 static void name_lock(struct worst_call *v, const struct completed_call *call)
 {
-	size_t i, j;
-
-	for (i = 0; i < call->n_waits; i++) {
+	for (size_t i = 0; i < call->n_waits; i++) {
 		const struct lock *lock = call->waits[i].lock;
 		uint64_t ns = 0;
 
 		if (!call->waits[i].n_intervals || lock == v->lock)
 			continue;
-		for (j = i; j < call->n_waits; j++)
+		for (size_t j = i; j < call->n_waits; j++)
 			ns += call->waits[j].lock == lock ? call->waits[j].ns : 0;
 		if (ns <= v->lock_ns)
 			continue;
@@ -87,9 +85,8 @@ static void name_holder(struct accounting *a, struct worst_call *v,
 static void name_sleep(struct worst_call *v, const struct completed_call *call)
 {
 	uint64_t sums[SPY_WAIT_KINDS] = {0};
-	size_t i;
 
-	for (i = 0; i < call->n_waits; i++) {
+	for (size_t i = 0; i < call->n_waits; i++) {
 		const struct wait *w = &call->waits[i];
 
 		if (!wait_asleep(w) || w->kind >= SPY_WAIT_KINDS)
@@ -120,8 +117,6 @@ static bool segment_about(const struct hold_interval *s, const struct subject *a
 
 static bool call_about(const struct completed_call *call, const struct subject *about)
 {
-	size_t i, j;
-
 	if (about->kind == SUBJECT_ALL ||
 	    (about->kind == SUBJECT_THREAD && subject_is_thread(about, call->thread)) ||
 	    (about->kind == SUBJECT_CALL && call->fn == about->fn) ||
@@ -129,14 +124,14 @@ static bool call_about(const struct completed_call *call, const struct subject *
 		return true;
 	if (about->kind == SUBJECT_PLACE || about->kind == SUBJECT_FINDING)
 		return !about->place || about->place->made_there(about->place, call);
-	for (i = 0; i < call->n_waits; i++) {
+	for (size_t i = 0; i < call->n_waits; i++) {
 		const struct wait *w = &call->waits[i];
 
 		if (about->kind == SUBJECT_LOCK && w->lock &&
 		    w->lock->key.address == about->lock.address &&
 		    w->lock->key.process == about->lock.process)
 			return true;
-		for (j = 0; j < w->n_intervals; j++)
+		for (size_t j = 0; j < w->n_intervals; j++)
 			if (segment_about(&w->intervals[j], about))
 				return true;
 	}
@@ -151,9 +146,8 @@ static bool call_about(const struct completed_call *call, const struct subject *
 static struct worst_call *least_of(struct blame *b)
 {
 	struct worst_call *least = &b->worst_calls[0];
-	size_t i;
 
-	for (i = 1; i < WORST_CALLS; i++)
+	for (size_t i = 1; i < WORST_CALLS; i++)
 		if (b->worst_calls[i].lost_ns < least->lost_ns)
 			least = &b->worst_calls[i];
 	return least;
@@ -214,11 +208,9 @@ void worst_call_replay(struct blame *b, struct thread *thread, uint64_t end_ns, 
 
 struct worst_call *worst_call_of(struct blame *b, const struct completed_call *call)
 {
-	size_t i;
-
 	if (completed_lost(call) < b->least_lost_ns)
 		return NULL;
-	for (i = 0; i < WORST_CALLS; i++)
+	for (size_t i = 0; i < WORST_CALLS; i++)
 		if (b->worst_calls[i].thread == call->thread &&
 		    b->worst_calls[i].end_ns == call->end_ns)
 			return &b->worst_calls[i];
@@ -251,9 +243,7 @@ void worst_call_add_root(struct blame *b, uint64_t serial, const struct worst_ca
 
 void worst_call_infer(struct blame *b, const struct wait_chain_link *link)
 {
-	size_t i;
-
-	for (i = 0; link->origin.serial && i < WORST_CALLS; i++) {
+	for (size_t i = 0; link->origin.serial && i < WORST_CALLS; i++) {
 		struct worst_call *v = &b->worst_calls[i];
 
 		if (v->serial != link->origin.serial)

@@ -50,11 +50,10 @@ void command_help(const struct command *self, FILE *out)
 	char *text = xasprintf("usage: cudaspy%c%s %s\n\n%s.\n%s%s\nOptions:\n",
 			       self->apart ? '-' : ' ', self->name, self->arguments, self->summary,
 			       self->text ? "\n" : "", self->text ? self->text : "");
-	size_t i;
 
 	command_print(text, out);
 	free(text);
-	for (i = 0; i < self->n_options; i++) {
+	for (size_t i = 0; i < self->n_options; i++) {
 		const struct option_row *o = &self->options[i];
 		const char *argument = option_argument(o);
 		char left[64];
@@ -141,9 +140,8 @@ static const struct option_row *find_long(struct parsing *p, const char *word)
 static const struct option_row *find_letter(struct parsing *p, char letter)
 {
 	const char word[] = {'-', letter, '\0'};
-	size_t i;
 
-	for (i = 0; i < p->self->n_options; i++)
+	for (size_t i = 0; i < p->self->n_options; i++)
 		if (letter && letter == p->self->options[i].letter)
 			return &p->self->options[i];
 	wrong(p, "no such option", word, "");

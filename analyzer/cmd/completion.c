@@ -48,9 +48,8 @@ static void add_word(char **list, const char *word)
 static bool names_word(const char *text, const char *word)
 {
 	size_t n = strlen(word);
-	const char *at;
 
-	for (at = strstr(text, word); at; at = strstr(at + 1, word))
+	for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
 		if ((at == text || !isalnum((unsigned char)at[-1])) &&
 		    !isalnum((unsigned char)at[n]))
 			return true;
@@ -70,9 +69,8 @@ static void add_named(char **list, const char *help, const char *known)
 static void add_detectors(char **list)
 {
 	const struct detector *d;
-	size_t i;
 
-	for (i = 0; (d = detectors_row(i)); i++)
+	for (size_t i = 0; (d = detectors_row(i)); i++)
 		add_word(list, d->id);
 }
 
@@ -81,15 +79,14 @@ static char *words_of(const struct option_row *o)
 {
 	const char *argument = option_argument(o) ?: "";
 	char *list = xstrdup("");
-	size_t i;
 
 	if (strcmp(argument, "FORMAT") && strcmp(argument, "LIST") && strcmp(argument, "CLOCK") &&
 	    strcmp(argument, "WHEN"))
 		return list;
-	for (i = 0; i < n_renderers; i++)
+	for (size_t i = 0; i < n_renderers; i++)
 		if (names_word(o->help, renderers[i].name))
 			add_word(&list, renderers[i].name);
-	for (i = 0; i < n_export_formats; i++)
+	for (size_t i = 0; i < n_export_formats; i++)
 		if (names_word(o->help, export_formats[i].name))
 			add_word(&list, export_formats[i].name);
 	add_named(&list, o->help, OTHER_WORDS);
@@ -103,12 +100,11 @@ static char *words_of(const struct option_row *o)
 static char *words_after(const struct command *command, const struct command_set *set)
 {
 	char *list = xstrdup("");
-	size_t i;
 
 	if (names_word(command->arguments, "DETECTOR"))
 		add_detectors(&list);
 	if (names_word(command->arguments, "VERB"))
-		for (i = 0; i < set->n; i++)
+		for (size_t i = 0; i < set->n; i++)
 			add_word(&list, set->commands[i]->name);
 	return list;
 }
@@ -116,9 +112,8 @@ static char *words_after(const struct command *command, const struct command_set
 static const struct kind *kind_of(const struct option_row *o)
 {
 	const char *argument = option_argument(o);
-	size_t i;
 
-	for (i = 0; argument && i < ARRAY_SIZE(kinds); i++)
+	for (size_t i = 0; argument && i < ARRAY_SIZE(kinds); i++)
 		if (!strcmp(kinds[i].argument, argument))
 			return &kinds[i];
 	return NULL;
@@ -126,9 +121,7 @@ static const struct kind *kind_of(const struct option_row *o)
 
 static const struct kind *kind_after(const struct command *command)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(places); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
 		if (names_word(command->arguments, places[i].argument))
 			return &places[i];
 	return NULL;
@@ -224,22 +217,21 @@ static void bash_verb(const struct command *command, const struct command_set *s
 {
 	const struct kind *kind = kind_after(command);
 	char *after = words_after(command, set);
-	size_t i;
 
 	fprintf(out, "	%s)\n		options='", command->name);
-	for (i = 0; i < command->n_options; i++) {
+	for (size_t i = 0; i < command->n_options; i++) {
 		bash_names(&command->options[i], " ", out);
 		fputs(option_argument(&command->options[i]) ? "= " : " ", out);
 	}
 	fputs("-h --help'\n		valued=' ", out);
-	for (i = 0; i < command->n_options; i++)
+	for (size_t i = 0; i < command->n_options; i++)
 		if (option_argument(&command->options[i])) {
 			bash_names(&command->options[i], " ", out);
 			putc(' ', out);
 		}
 	fprintf(out, "'\n		after='%s' kind=%s ends=%s\n		case $prev in\n",
 		after, kind ? kind->bash : "", command->first_ends ? "1" : "");
-	for (i = 0; i < command->n_options; i++)
+	for (size_t i = 0; i < command->n_options; i++)
 		bash_value(&command->options[i], out);
 	fputs("		esac ;;\n", out);
 	free(after);
@@ -247,14 +239,12 @@ static void bash_verb(const struct command *command, const struct command_set *s
 
 void completion_bash(const struct command_set *set, FILE *out)
 {
-	size_t i;
-
 	fputs(bash_begin, out);
 	fputs("	if [[ $COMP_CWORD -eq 1 ]]; then\n		words='", out);
-	for (i = 0; i < set->n; i++)
+	for (size_t i = 0; i < set->n; i++)
 		fprintf(out, "%s ", set->commands[i]->name);
 	fputs("--help --version -V'\n	fi\n	[[ $COMP_CWORD -gt 1 ]] && case $verb in\n", out);
-	for (i = 0; i < set->n; i++)
+	for (size_t i = 0; i < set->n; i++)
 		bash_verb(set->commands[i], set, out);
 	fputs("	*) return 0 ;;\n	esac\n", out);
 	fputs(bash_end, out);
@@ -316,10 +306,9 @@ static void zsh_verb(const struct command *command, const struct command_set *se
 {
 	const struct kind *kind = kind_after(command);
 	char *after = words_after(command, set);
-	size_t i;
 
 	fprintf(out, "	%s)\n		_arguments -s -S", command->name);
-	for (i = 0; i < command->n_options; i++)
+	for (size_t i = 0; i < command->n_options; i++)
 		zsh_option(&command->options[i], out);
 	fputs(" \\\n			'(- *)'{-h,--help}'[show the usage and the options]'", out);
 	if (command->first_ends && kind)
@@ -335,12 +324,10 @@ static void zsh_verb(const struct command *command, const struct command_set *se
 
 void completion_zsh(const struct command_set *set, FILE *out)
 {
-	size_t i;
-
 	fputs("#compdef cudaspy\n# Written by cudaspy help --format=zsh.\n_cudaspy()\n{\n"
 	      "	local -a verbs=(\n",
 	      out);
-	for (i = 0; i < set->n; i++) {
+	for (size_t i = 0; i < set->n; i++) {
 		fprintf(out, "		'%s:", set->commands[i]->name);
 		zsh_text(set->commands[i]->summary, out);
 		fputs("'\n", out);
@@ -351,7 +338,7 @@ void completion_zsh(const struct command_set *set, FILE *out)
 	      "		return\n	fi\n	shift words\n	((CURRENT--))\n"
 	      "	case $words[1] in\n",
 	      out);
-	for (i = 0; i < set->n; i++)
+	for (size_t i = 0; i < set->n; i++)
 		zsh_verb(set->commands[i], set, out);
 	fputs("	esac\n}\n_cudaspy \"$@\"\n", out);
 }

@@ -23,9 +23,7 @@ static const struct command_set tool;
 
 static const struct command *find(const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < tool.n; i++)
+	for (size_t i = 0; i < tool.n; i++)
 		if (!strcmp(tool.commands[i]->name, name))
 			return tool.commands[i];
 	return NULL;
@@ -35,11 +33,10 @@ static void usage(const struct command_set *set, FILE *out)
 {
 	char *text = xasprintf("usage: cudaspy VERB [options] [arguments]\n\n%s. %s\n\nVerbs:\n",
 			       set->summary, set->about);
-	size_t i;
 
 	command_print(text, out);
 	free(text);
-	for (i = 0; i < set->n; i++) {
+	for (size_t i = 0; i < set->n; i++) {
 		text = xasprintf("  %-9s  %s", set->commands[i]->name, set->commands[i]->summary);
 		command_print(text, out);
 		free(text);
@@ -54,9 +51,8 @@ static int unknown(const char *verb)
 {
 	struct suggest suggest = {.word = verb};
 	char text[SUGGEST_TEXT];
-	size_t i;
 
-	for (i = 0; i < tool.n; i++)
+	for (size_t i = 0; i < tool.n; i++)
 		suggest_try(&suggest, tool.commands[i]->name);
 	warn("no verb '%s'%s (cudaspy help lists them)", verb, suggest_text(&suggest, text));
 	return STATUS_USAGE;
@@ -66,9 +62,7 @@ static int unknown(const char *verb)
  * get them closed, as they were. */
 static void occupy_standard_files(void)
 {
-	int fd;
-
-	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
 			(void)!open("/dev/null",
 				    (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
@@ -110,12 +104,11 @@ static const struct help_format *find_format(const char *name)
 {
 	struct suggest suggest = {.word = name};
 	char text[SUGGEST_TEXT];
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(help_formats); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(help_formats); i++)
 		if (!strcmp(help_formats[i].name, name))
 			return &help_formats[i];
-	for (i = 0; i < ARRAY_SIZE(help_formats); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(help_formats); i++)
 		suggest_try(&suggest, help_formats[i].name);
 	warn("help: no format '%s' (text, man, bash or zsh)%s", name, suggest_text(&suggest, text));
 	return NULL;

@@ -198,19 +198,15 @@ static void put_option(const struct option_row *o, FILE *out)
 
 static void put_options(const struct command *command, FILE *out)
 {
-	size_t i;
-
 	fputs(".SH OPTIONS\n", out);
-	for (i = 0; i < command->n_options; i++)
+	for (size_t i = 0; i < command->n_options; i++)
 		put_option(&command->options[i], out);
 	fputs(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nShow the usage and the options.\n", out);
 }
 
 static void put_rows(const struct variable_row *rows, size_t n, FILE *out)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		fputs(".TP\n", out);
 		put_font('B', rows[i].name, strlen(rows[i].name), out);
 		if (rows[i].value) {
@@ -226,10 +222,8 @@ static void put_rows(const struct variable_row *rows, size_t n, FILE *out)
 
 static void put_verbs(const struct command_set *set, FILE *out)
 {
-	size_t i;
-
 	fputs(".SH COMMANDS\n", out);
-	for (i = 0; i < set->n; i++) {
+	for (size_t i = 0; i < set->n; i++) {
 		fprintf(out, ".TP\n\\fBcudaspy\\-%s\\fR(1)\n", set->commands[i]->name);
 		put_line(set->commands[i]->summary, out);
 	}
@@ -237,9 +231,7 @@ static void put_verbs(const struct command_set *set, FILE *out)
 
 static bool has_option(const struct command *command, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < command->n_options; i++)
+	for (size_t i = 0; i < command->n_options; i++)
 		if (!strcmp(command->options[i].name, name))
 			return true;
 	return false;

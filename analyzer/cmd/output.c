@@ -14,9 +14,8 @@ static bool choose_colour(const char *verb, const char *wanted)
 {
 	struct suggest suggest = {.word = wanted};
 	char text[SUGGEST_TEXT];
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(colours); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(colours); i++) {
 		if (!wanted || !strcmp(wanted, colours[i])) {
 			view_choose_colour(i);
 			return true;

@@ -62,9 +62,7 @@ static void add_trace(struct all_ranks *ranks, const struct trace *trace)
 
 static void all_ranks_release(struct all_ranks *ranks)
 {
-	size_t i;
-
-	for (i = 0; i < ranks->n; i++) {
+	for (size_t i = 0; i < ranks->n; i++) {
 		free(ranks->all[i].key);
 		free((void *)ranks->all[i].dirs);
 	}
@@ -106,13 +104,12 @@ int digest_traces(struct digest *digest, const char *const *dirs, size_t n_dirs,
 	struct all_ranks ranks = {0};
 	struct trace_set set;
 	int err = trace_set_open(&set, dirs, n_dirs, filter);
-	size_t i;
 
-	for (i = 0; !err && i < set.n_traces; i++)
+	for (size_t i = 0; !err && i < set.n_traces; i++)
 		add_trace(&ranks, set.traces[i]);
 	if (!err && ranks.n == 1)
 		err = digest_set(digest, &set, profile);
-	for (i = 0; !err && ranks.n > 1 && i < ranks.n; i++)
+	for (size_t i = 0; !err && ranks.n > 1 && i < ranks.n; i++)
 		err = digest_rank(digest, &ranks.all[i], profile);
 	all_ranks_release(&ranks);
 	trace_set_release(&set);

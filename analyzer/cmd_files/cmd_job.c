@@ -49,9 +49,7 @@ bool job_is_digest(const char *name)
 
 bool job_any_digest(const char *const *names, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (job_is_digest(names[i]))
 			return true;
 	return false;
@@ -68,9 +66,8 @@ int job_load(struct digest *digest, const char *const *names, size_t n, bool *in
 {
 	struct digest_inputs inputs = {0};
 	int err = 0;
-	size_t i;
 
-	for (i = 0; !err && i < n; i++) {
+	for (size_t i = 0; !err && i < n; i++) {
 		if (job_is_digest(names[i]) || !is_folder(names[i]))
 			digest_read_all(digest, &names[i], 1, &inputs);
 		else

@@ -101,8 +101,6 @@ static void read_name(struct digest *digest, const char *name, unsigned int deep
 void digest_read_all(struct digest *digest, const char *const *names, size_t n,
 		     struct digest_inputs *inputs)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		read_name(digest, names[i], 0, inputs);
 }

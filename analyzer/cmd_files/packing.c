@@ -52,9 +52,7 @@ static void count(struct packing *p, bool packed)
 
 void packing_in_place(struct packing *p, const struct trace_set *set)
 {
-	size_t i;
-
-	for (i = 0; i < set->n_traces; i++)
+	for (size_t i = 0; i < set->n_traces; i++)
 		if (!set->traces[i]->container)
 			count(p, packing_is_finished(p, set->traces[i]) &&
 					 !pack_in_place(set->traces[i]->dir));
@@ -77,9 +75,7 @@ static char *name_of(const struct trace *trace)
 /* Is that name taken by another trace of the set, before it? On several hosts processes may have the same numbers. */
 static bool is_taken(char *const *names, size_t n, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (!strcmp(names[i], name))
 			return true;
 	return false;
@@ -89,9 +85,8 @@ static bool is_taken(char *const *names, size_t n, const char *name)
 static char **names_of(const struct trace_set *set)
 {
 	char **names = xcalloc(set->n_traces, sizeof(*names));
-	size_t i;
 
-	for (i = 0; i < set->n_traces; i++) {
+	for (size_t i = 0; i < set->n_traces; i++) {
 		const struct trace *trace = set->traces[i];
 		const char *host = metadata_text(&trace->metadata, "hostname");
 		unsigned int number = 2;
@@ -113,9 +108,7 @@ static char **names_of(const struct trace_set *set)
 
 static void free_names(char **names, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		free(names[i]);
 	free(names);
 }
@@ -134,9 +127,7 @@ static const char *like(const struct trace *trace)
 
 static void remove_packed(const struct trace_set *set, const bool *packed)
 {
-	size_t i;
-
-	for (i = 0; i < set->n_traces; i++)
+	for (size_t i = 0; i < set->n_traces; i++)
 		if (packed[i] && !set->traces[i]->container)
 			pack_remove_directory(set->traces[i]->dir);
 }
@@ -200,9 +191,8 @@ void packing_into_folder(struct packing *p, const struct trace_set *set, const c
 {
 	bool *packed = xcalloc(set->n_traces, sizeof(*packed));
 	char **names = names_of(set);
-	size_t i;
 
-	for (i = 0; i < set->n_traces; i++) {
+	for (size_t i = 0; i < set->n_traces; i++) {
 		char *path = xasprintf("%s/%s", folder, names[i]);
 
 		packed[i] = packing_is_finished(p, set->traces[i]) &&

@@ -201,9 +201,7 @@ static void ask(struct asked_list *list, const char *dir, const struct asking *a
 /* When all others have been asked. */
 static void ask_locked(struct asked_list *list, const struct asking *asking)
 {
-	size_t i;
-
-	for (i = 0; i < list->n_locked; i++) {
+	for (size_t i = 0; i < list->n_locked; i++) {
 		ask(list, list->locked[i], asking, true);
 		free(list->locked[i]);
 	}
@@ -314,9 +312,7 @@ static void conclude_unanswered(struct asked_list *list, const struct asked *a)
 /* Says what became of it. */
 static void conclude(struct asked_list *list, const struct asking *asking)
 {
-	size_t i;
-
-	for (i = 0; i < list->n; i++) {
+	for (size_t i = 0; i < list->n; i++) {
 		struct asked *a = &list->all[i];
 		int spent_ms = 0;
 		bool answered;

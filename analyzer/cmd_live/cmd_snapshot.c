@@ -31,9 +31,7 @@ static const struct option_row option_rows[] = {
 /* Text begins with the verdict, for who reads no further. */
 static void print_verdicts(const struct verdicts *v, const struct report *report)
 {
-	size_t i;
-
-	for (i = 0; i < v->n; i++) {
+	for (size_t i = 0; i < v->n; i++) {
 		if (report->view.colour)
 			fputs(verdicts_hang(v) ? "\033[1;31m" : "\033[1m", stdout);
 		print_words(v->all[i].text, 0, 0, report->view.width ?: 80, stdout);

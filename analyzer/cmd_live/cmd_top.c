@@ -215,9 +215,8 @@ static bool are_there(const struct plan *plan)
 {
 	struct live_targets targets;
 	bool there = live_targets_find(&targets, "top", plan->words, plan->n_words);
-	size_t i;
 
-	for (i = 0; there && i < targets.n_dirs; i++)
+	for (size_t i = 0; there && i < targets.n_dirs; i++)
 		if (access(targets.dirs[i], F_OK)) {
 			warn("top: %s: %s", targets.dirs[i], strerror(errno));
 			there = false;

@@ -23,9 +23,8 @@ static void add_dir(struct live_targets *t, const char *dir)
 static const struct recorded *find_pid(struct live_targets *t, pid_t pid)
 {
 	struct recorded_list one;
-	size_t i;
 
-	for (i = 0; i < t->recorded.n; i++)
+	for (size_t i = 0; i < t->recorded.n; i++)
 		if (t->recorded.all[i].pid == pid)
 			return &t->recorded.all[i];
 	if (!recorded_find_one(&one, pid)) {
@@ -56,11 +55,10 @@ static void say_missing(const char *verb, const char *word)
 static bool find_all(struct live_targets *t, const char *verb, char **words, size_t n)
 {
 	const struct recorded *found;
-	size_t i;
 
 	*t = (struct live_targets){0};
 	recorded_find(&t->recorded);
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		/* a folder may be called by a number */
 		bool there = !access(words[i], F_OK);
 
@@ -77,7 +75,7 @@ static bool find_all(struct live_targets *t, const char *verb, char **words, siz
 			return false;
 		}
 	}
-	for (i = 0; !n && i < t->recorded.n; i++)
+	for (size_t i = 0; !n && i < t->recorded.n; i++)
 		add_dir(t, t->recorded.all[i].dir);
 	return true;
 }
@@ -107,9 +105,8 @@ bool live_read_time(const char *verb, const char *option, const char *text, uint
 	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"min", 60e9}};
 	char *end;
 	double value = strtod(text, &end);
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(units); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
 		if (isdigit((unsigned char)text[0]) && !strcmp(end, units[i].unit) &&
 		    isfinite(value) && value * units[i].ns < 86400e9) {
 			*ns = (uint64_t)(value * units[i].ns);

@@ -95,20 +95,17 @@ static int read_run(const char *name, const char *profile, json_t **report)
 
 static int read_side(struct diff_side *side, const char *profile)
 {
-	size_t i;
 	int err = 0;
 
 	side->reports = xcalloc(side->n, sizeof(json_t *));
-	for (i = 0; i < side->n && !err; i++)
+	for (size_t i = 0; i < side->n && !err; i++)
 		err = read_run(side->names[i], profile, &side->reports[i]);
 	return err;
 }
 
 static void side_release(struct diff_side *side)
 {
-	size_t i;
-
-	for (i = 0; side->reports && i < side->n; i++)
+	for (size_t i = 0; side->reports && i < side->n; i++)
 		json_decref(side->reports[i]);
 	free(side->reports);
 	free((void *)side->names);
@@ -139,9 +136,7 @@ static void add_names(struct diff_side *side, char *word)
 /* Where the sides are parted: the first "--" that has arguments before it. argc: there is none. */
 static int find_parting(int argc, char **argv)
 {
-	int i;
-
-	for (i = 2; i < argc; i++)
+	for (int i = 2; i < argc; i++)
 		if (!strcmp(argv[i], "--"))
 			return i;
 	return argc;
@@ -151,15 +146,13 @@ static int find_parting(int argc, char **argv)
 static bool take_sides(int n, char **argv, int n_b, char **b_argv, struct diff_side *a,
 		       struct diff_side *b)
 {
-	int i;
-
 	if (!b_argv && n == 3) {
 		add_names(a, argv[1]);
 		add_names(b, argv[2]);
 	}
-	for (i = 1; b_argv && i < n; i++)
+	for (int i = 1; b_argv && i < n; i++)
 		add_names(a, argv[i]);
-	for (i = 0; b_argv && i < n_b; i++)
+	for (int i = 0; b_argv && i < n_b; i++)
 		add_names(b, b_argv[i]);
 	if (a->n && b->n)
 		return true;

@@ -127,9 +127,7 @@ static int show(struct dump *dump, const char *const *dirs, size_t n_dirs,
 
 static bool limits(const struct options *options)
 {
-	size_t i;
-
-	for (i = 0; i < FILTER_KINDS; i++)
+	for (size_t i = 0; i < FILTER_KINDS; i++)
 		if (options->words.of[i])
 			return true;
 	return options->fields || options->no_times || options->stable || options->run;

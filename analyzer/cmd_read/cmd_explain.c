@@ -70,9 +70,8 @@ static struct cause_row cause_of(unsigned int cause)
 static void add_causes(struct report *report)
 {
 	struct cause_row *rows = xcalloc(IDLE_CAUSE_COUNT, sizeof(*rows));
-	unsigned int i;
 
-	for (i = 0; i < IDLE_CAUSE_COUNT; i++)
+	for (unsigned int i = 0; i < IDLE_CAUSE_COUNT; i++)
 		rows[i] = cause_of(i);
 	report_add(report, &causes_kind, rows, IDLE_CAUSE_COUNT);
 }
@@ -150,11 +149,10 @@ static int unknown(const char *name)
 	struct suggest suggest = {.word = name};
 	const struct detector *d;
 	char text[SUGGEST_TEXT];
-	size_t i;
 
-	for (i = 0; (d = detectors_row(i)); i++)
+	for (size_t i = 0; (d = detectors_row(i)); i++)
 		suggest_try(&suggest, d->id);
-	for (i = 0; i < IDLE_CAUSE_COUNT; i++)
+	for (size_t i = 0; i < IDLE_CAUSE_COUNT; i++)
 		suggest_try(&suggest, idle_cause_codes[i]);
 	warn("explain: no detector '%s', nor such a cause%s (cudaspy explain lists them)", name,
 	     suggest_text(&suggest, text));

@@ -16,10 +16,9 @@
 static void add_files(struct report *report, const struct analysis *a)
 {
 	struct symbolizer *symbols = symbolizer_new();
-	size_t i, j;
 
-	for (i = 0; i < a->model.n_processes; i++)
-		for (j = 0; j < a->model.processes[i].n_modules; j++)
+	for (size_t i = 0; i < a->model.n_processes; i++)
+		for (size_t j = 0; j < a->model.processes[i].n_modules; j++)
 			symbolizer_look(symbols, &a->model.processes[i].modules[j]);
 	report_files(report, symbols);
 	symbolizer_free(symbols);

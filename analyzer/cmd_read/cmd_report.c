@@ -88,16 +88,15 @@ static const char *asked_again(struct arena *texts, const struct report_options 
 	const struct filter *only = options->only;
 	const char *words =
 		options->again && several_runs ? arena_printf(texts, " %s", options->again) : "";
-	size_t i;
 
-	for (i = 0; only && i < FILTER_KINDS; i++)
+	for (size_t i = 0; only && i < FILTER_KINDS; i++)
 		if (only->words.of[i])
 			words = arena_printf(texts, "%s --%s=%s", words, filter_option(i),
 					     quoted(texts, only->words.of[i]));
 	if (options->profile)
 		words = arena_printf(texts, "%s --profile=%s", words,
 				     quoted(texts, options->profile));
-	for (i = 0; i < n_dirs; i++)
+	for (size_t i = 0; i < n_dirs; i++)
 		words = arena_printf(texts, "%s %s", words, quoted(texts, dirs[i]));
 	return words;
 }
@@ -262,9 +261,8 @@ static int read_gate(struct gate *gate, const struct options *options)
 static void say_why(const struct gate *gate)
 {
 	char *where, *place;
-	size_t i;
 
-	for (i = 0; i < gate->suppressions.n; i++) {
+	for (size_t i = 0; i < gate->suppressions.n; i++) {
 		const struct suppression *e = &gate->suppressions.all[i];
 
 		if (e->expired)
@@ -283,7 +281,7 @@ static void say_why(const struct gate *gate)
 		     (unsigned long long)gate->lost_records, gate->lost_records == 1 ? "" : "s");
 	else if (gate_asked(gate) && gate->incomplete)
 		warn("the gate judges incomplete data: LOSSES says what is missing");
-	for (i = 0; i < gate->n_failures; i++) {
+	for (size_t i = 0; i < gate->n_failures; i++) {
 		place = visible(gate->failures[i].where ?: "");
 		where = shorten_to(place, PLACE_WIDTH);
 		free(place);
@@ -355,9 +353,7 @@ static int show_report(const struct command *self, const struct options *options
 /* An option that asks what only traces can tell; NULL: there is none. */
 static const char *wants_traces(const struct options *options)
 {
-	size_t i;
-
-	for (i = 0; i < FILTER_KINDS; i++)
+	for (size_t i = 0; i < FILTER_KINDS; i++)
 		if (options->words.of[i])
 			return filter_option(i);
 	return options->fail_on      ? "fail-on"

@@ -96,9 +96,7 @@ static bool find_lock(struct subject *subject, struct analysis *a, int64_t numbe
 
 static bool has_thread(const struct analysis *a, const struct subject *subject)
 {
-	size_t i;
-
-	for (i = 0; i < a->model.n_threads; i++)
+	for (size_t i = 0; i < a->model.n_threads; i++)
 		if (subject_is_thread(subject, a->model.threads[i]))
 			return true;
 	return false;
@@ -106,11 +104,9 @@ static bool has_thread(const struct analysis *a, const struct subject *subject)
 
 static bool has_device(const struct analysis *a, uint32_t device)
 {
-	size_t i;
-
 	if (device >= SPY_DEVICE_NONE)
 		return false;
-	for (i = 0; i < a->model.n_processes; i++)
+	for (size_t i = 0; i < a->model.n_processes; i++)
 		if (a->stats.devices[callstats_index(&a->stats, i, device)].count)
 			return true;
 	return false;
@@ -128,10 +124,8 @@ static const char *similar_name(const struct analysis *a, const char *word, char
 {
 	struct suggest suggest = {.word = word};
 	const char *name, *shortest = NULL;
-	uint32_t fn;
-	size_t i;
 
-	for (fn = 0; fn < a->set->functions.count && *word; fn++) {
+	for (uint32_t fn = 0; fn < a->set->functions.count && *word; fn++) {
 		name = a->set->functions.all[fn].name;
 		if (!was_called(&a->stats, fn))
 			continue;
@@ -139,7 +133,7 @@ static const char *similar_name(const struct analysis *a, const char *word, char
 		if (strcasestr(name, word) && (!shortest || strlen(name) < strlen(shortest)))
 			shortest = name;
 	}
-	for (i = 0; i < a->model.n_threads; i++)
+	for (size_t i = 0; i < a->model.n_threads; i++)
 		if (a->model.threads[i]->name[0])
 			suggest_try(&suggest,
 				    a->model.threads[i]->given ?: a->model.threads[i]->name);
@@ -212,7 +206,6 @@ static struct subject guess_subject(const struct trace_set *set, const char *wor
 {
 	struct subject subject = {.kind = SUBJECT_THREAD, .name = word};
 	int64_t number;
-	uint32_t fn;
 
 	if (number_after(word, "L") >= 0)
 		return (struct subject){.kind = SUBJECT_LOCK};
@@ -221,7 +214,7 @@ static struct subject guess_subject(const struct trace_set *set, const char *wor
 		return (struct subject){.kind = SUBJECT_DEVICE, .device = (uint32_t)number};
 	if ((number = number_after(word, "")) >= 0 || (number = number_after(word, "thread")) >= 0)
 		return (struct subject){.kind = SUBJECT_THREAD, .tid = (uint32_t)number};
-	for (fn = 0; fn < set->functions.count; fn++)
+	for (uint32_t fn = 0; fn < set->functions.count; fn++)
 		if (!strcmp(set->functions.all[fn].name, word))
 			return (struct subject){.kind = SUBJECT_CALL, .fn = fn};
 	return subject;
@@ -278,9 +271,7 @@ static int show(struct analysis *analysis, struct symbolizer *symbols, const str
 /* NULL after a message. */
 static const struct rank *find_rank(const struct ranks *ranks, int64_t number)
 {
-	size_t i;
-
-	for (i = 0; i < ranks->n; i++)
+	for (size_t i = 0; i < ranks->n; i++)
 		if (ranks->order[i]->number == (uint64_t)number)
 			return ranks->order[i];
 	if (ranks->n)

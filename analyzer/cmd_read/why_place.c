@@ -64,15 +64,13 @@ static bool address_there(struct why_place *p, const struct process *process, ui
 
 static bool stack_there(struct why_place *p, const struct stack *stack)
 {
-	size_t i;
-
-	for (i = 0; i < stack->n_python; i++) {
+	for (size_t i = 0; i < stack->n_python; i++) {
 		const struct python_code *code = model_python(stack, &stack->python[i]);
 
 		if (code && is_file(&p->place, code->file, stack->python[i].line))
 			return true;
 	}
-	for (i = 0; i < stack->n; i++)
+	for (size_t i = 0; i < stack->n; i++)
 		if (address_there(p, stack->process, stack->frames[i], stack->ns))
 			return true;
 	return false;

@@ -95,9 +95,8 @@ static bool unknown_function(const char *option, const char *list, const char *n
 {
 	struct suggest suggest = {.word = name};
 	char text[SUGGEST_TEXT];
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(function_names); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(function_names); i++)
 		suggest_try(&suggest, function_names[i]);
 	warn("run: --%s=%s: there is no CUDA function '%s'%s", option, list, name,
 	     suggest_text(&suggest, text));
@@ -106,9 +105,7 @@ static bool unknown_function(const char *option, const char *list, const char *n
 
 static bool is_function(const char *pattern)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(function_names); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(function_names); i++)
 		if (!fnmatch(pattern, function_names[i], 0))
 			return true;
 	return false;
@@ -258,9 +255,7 @@ static const char *name_run(bool redact, char *id, size_t size)
 
 static void set_variables(const struct options *options)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(variables); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
 		const char *value =
 			*(const char *const *)((const char *)options + variables[i].offset);
 
@@ -410,9 +405,7 @@ static void show_report(const char *const *dirs, const struct options *options,
 
 static bool one_is_alive(const struct trace_set *set)
 {
-	size_t i;
-
-	for (i = 0; i < set->n_traces; i++)
+	for (size_t i = 0; i < set->n_traces; i++)
 		if (set->traces[i]->alive)
 			return true;
 	return false;

@@ -98,9 +98,7 @@ static struct sigaction signals_before[ARRAY_SIZE(signals)];
 
 static void take_signals(void)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(signals); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
 		struct sigaction ours = {.sa_handler = signals[i].handler, .sa_flags = SA_RESTART};
 
 		sigaction(signals[i].number, NULL, &signals_before[i]);
@@ -111,9 +109,7 @@ static void take_signals(void)
 
 static void give_signals_back(void)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(signals); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i].number, &signals_before[i], NULL);
 }
 

@@ -23,9 +23,7 @@ void cost_begin(struct cost_study *cost, const struct accounting *accounts)
 
 void cost_release(struct cost_study *cost)
 {
-	size_t i;
-
-	for (i = 0; i < cost->n_seen; i++) {
+	for (size_t i = 0; i < cost->n_seen; i++) {
 		free(cost->seen[i].fns);
 		free(cost->seen[i].calls);
 	}
@@ -119,12 +117,11 @@ static void add_recorded(struct cost_study *cost, struct cost_window *window, st
 {
 	const struct thread_account *c = thread_account_of(cost->accounts, thread);
 	struct cost_seen *seen;
-	size_t i;
 
 	if (!c)
 		return;
 	seen = seen_by(cost, thread);
-	for (i = 0; i < c->functions.n; i++) {
+	for (size_t i = 0; i < c->functions.n; i++) {
 		uint64_t calls = calls_since(seen, i, &c->functions);
 
 		if (window)
@@ -148,9 +145,7 @@ static void count(struct cost_study *cost, size_t n_functions, uint32_t fn, uint
 static void add_counted(struct cost_study *cost, struct cost_window *window, struct model *model,
 			struct trace *trace, const struct cost_record *counted)
 {
-	unsigned int i;
-
-	for (i = 0; i < counted->n; i++) {
+	for (unsigned int i = 0; i < counted->n; i++) {
 		uint32_t fn = trace_function(model->set, trace, counted->functions[i].fn);
 
 		count(cost, model->set->functions.count, fn, counted->functions[i].count);
@@ -208,11 +203,9 @@ void cost_see(struct cost_study *cost, struct model *model, const struct record 
 static uint64_t calls_of(const struct cost_study *cost, const struct cost_window *window,
 			 const struct cost_of *of)
 {
-	size_t i;
-
 	if (of->fn == COST_ALL_FUNCTIONS)
 		return window->calls;
-	for (i = 0; i < window->n_cells; i++)
+	for (size_t i = 0; i < window->n_cells; i++)
 		if (cost->cells[window->first_cell + i].fn == of->fn)
 			return cost->cells[window->first_cell + i].calls;
 	return 0;
@@ -242,21 +235,19 @@ static int by_block(const void *a, const void *b)
  * seen, n_seen (while records are read). */
 static bool join_part(struct cost_study *cost, const struct cost_study *part)
 {
-	size_t i;
-
 	if (part->thinned || cost->n + part->n >= WINDOWS_MOST ||
 	    cost->n_cells + part->n_cells >= CELLS_MOST)
 		return false;
-	for (i = 0; i < part->n; i++) {
+	for (size_t i = 0; i < part->n; i++) {
 		cost->windows = grow(cost->windows, cost->n, sizeof(*cost->windows));
 		cost->windows[cost->n] = part->windows[i];
 		cost->windows[cost->n++].first_cell += cost->n_cells;
 	}
-	for (i = 0; i < part->n_cells; i++) {
+	for (size_t i = 0; i < part->n_cells; i++) {
 		cost->cells = grow(cost->cells, cost->n_cells, sizeof(*cost->cells));
 		cost->cells[cost->n_cells++] = part->cells[i];
 	}
-	for (i = 0; i < part->n_functions; i++)
+	for (size_t i = 0; i < part->n_functions; i++)
 		if (part->counted_by_fn[i])
 			count(cost, part->n_functions, (uint32_t)i, part->counted_by_fn[i]);
 	return true;
@@ -264,9 +255,7 @@ static bool join_part(struct cost_study *cost, const struct cost_study *part)
 
 bool cost_join(struct cost_study *cost, struct cost_study *const *parts, struct join *join)
 {
-	size_t i;
-
-	for (i = 0; i < join->n; i++)
+	for (size_t i = 0; i < join->n; i++)
 		if (!join_part(cost, parts[i]))
 			return join_refuse(join, "too many cost windows");
 	return true;
@@ -315,9 +304,7 @@ static double time_of(const struct block *block, unsigned int kind)
  * without calls say nothing. */
 static bool had_windows(const struct cost_study *cost)
 {
-	size_t i;
-
-	for (i = 0; i < cost->n; i++) {
+	for (size_t i = 0; i < cost->n; i++) {
 		const struct process *process = cost->windows[i].thread->process;
 
 		if (process->windows || process->trace->board.head.overhead_ppm)
@@ -333,11 +320,10 @@ static double idle_ns(const struct cost_study *cost, const uint64_t *seen, size_
 	bool all_the_time = false;
 	double ns = 0, seen_ns = 0;
 	uint64_t number, first, last;
-	size_t i;
 
 	if (!n || cost->thinned || had_windows(cost))
 		return 0;
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct spy_cost_frame frame = spy_cost_frame(seen[i] / SPY_COST_BLOCKS_MOST);
 
 		all_the_time |= !frame.sampled;
@@ -393,11 +379,10 @@ struct cost_rate cost_rate(const struct cost_study *cost, const struct cost_of *
 	struct cost_rate rate = {0};
 	struct block block;
 	size_t i = 0;
-	unsigned int kind;
 
 	while (i < cost->n) {
 		i = see_block(cost, i, of, &block);
-		for (kind = 0; kind < SPY_COST_KINDS; kind++) {
+		for (unsigned int kind = 0; kind < SPY_COST_KINDS; kind++) {
 			rate.ns += block.seen[kind] ? block.ns : 0;
 			rate.calls += (uint64_t)block.calls[kind];
 		}

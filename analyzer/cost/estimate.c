@@ -42,12 +42,11 @@ double cost_student(double freedom)
 static double farthest(const struct difference *all, size_t n, double *middle)
 {
 	double *numbers = xcalloc(n, sizeof(*numbers)), sigma;
-	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		numbers[i] = all[i].value;
 	*middle = median_double(numbers, n);
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		numbers[i] = fabs(all[i].value - *middle);
 	sigma = 1.4826 * median_double(numbers, n);
 	free(numbers);
@@ -118,16 +117,15 @@ static size_t compare(const struct cost_pair *pairs, size_t n, struct difference
 static void average(struct cost_estimate *e, const struct difference *all, size_t n, double idle_ns)
 {
 	double sum = 0, weight = 0, squares = 0, error = 0, mean, effective, half;
-	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		sum += all[i].value * all[i].ns;
 		weight += all[i].ns;
 		squares += all[i].ns * all[i].ns;
 	}
 	mean = sum / weight;
 	effective = weight * weight / squares;
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		error += all[i].ns * all[i].ns * (all[i].value - mean) * (all[i].value - mean);
 	error = sqrt(error * effective / fmax(effective - 1, 1)) / weight;
 	half = error * cost_student(fmax(effective - 1, 3));

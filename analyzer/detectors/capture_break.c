@@ -30,11 +30,10 @@ static bool judge(const struct observed *o, struct verdict *v)
  * done it? */
 static uint64_t count_broken(const struct findings *f, const struct site *site, bool *breaker)
 {
-	const struct site *other;
 	uint64_t n = 0;
 
 	*breaker = false;
-	for (other = f->sites; other; other = other->hh.next) {
+	for (const struct site *other = f->sites; other; other = other->hh.next) {
 		if (detectors_row(other->key.detector) != &detector_capture_break ||
 		    other->key.process != site->key.process)
 			continue;

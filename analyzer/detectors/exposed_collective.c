@@ -20,9 +20,8 @@ static void conclude(const struct ranks *ranks, struct found *found)
 	const struct rank *most = NULL;
 	struct finding *finding;
 	uint64_t sum_ns = 0;
-	size_t i;
 
-	for (i = 0; i < ranks->n; i++) {
+	for (size_t i = 0; i < ranks->n; i++) {
 		const struct rank *rank = ranks->all[i];
 
 		sum_ns += exposed_ns(rank);

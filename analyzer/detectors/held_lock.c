@@ -30,11 +30,10 @@ struct in_line {
 static uint64_t held_inside_ns(const struct idle_sum *sum)
 {
 	uint64_t ns = 0;
-	size_t i;
 
 	if (sum->key.cause != IDLE_LOCK || !sum->holder)
 		return 0;
-	for (i = 0; i < IDLE_CAUSE_COUNT; i++)
+	for (size_t i = 0; i < IDLE_CAUSE_COUNT; i++)
 		if (idle_in_a_call((enum idle_cause)i))
 			ns += sum->holder->ns[i];
 	return min_u64(ns, sum->ns);
@@ -42,11 +41,9 @@ static uint64_t held_inside_ns(const struct idle_sum *sum)
 
 static void add_sum(struct in_line *l, const struct idle_sum *sum, uint64_t ns)
 {
-	size_t i;
-
 	l->ns += ns;
 	l->waits += sum->count;
-	for (i = 0; i < IDLE_CAUSE_COUNT; i++)
+	for (size_t i = 0; i < IDLE_CAUSE_COUNT; i++)
 		if (idle_in_a_call((enum idle_cause)i))
 			l->by_cause[i] += sum->holder->ns[i];
 	if (ns <= l->longest_ns)
@@ -58,12 +55,10 @@ static void add_sum(struct in_line *l, const struct idle_sum *sum, uint64_t ns)
 static void add_thread(struct in_line *process, const struct in_line *l,
 		       const struct thread *thread)
 {
-	size_t i;
-
 	process->ns += l->ns;
 	process->waits += l->waits;
 	process->threads++;
-	for (i = 0; i < IDLE_CAUSE_COUNT; i++)
+	for (size_t i = 0; i < IDLE_CAUSE_COUNT; i++)
 		process->by_cause[i] += l->by_cause[i];
 	thread_costs_add(&process->costs, thread, (double)l->ns, (double)l->ns);
 	if (l->ns <= process->worst_ns)
@@ -85,16 +80,14 @@ static struct in_line *add_up(const struct idle *idle)
 	const struct model *model = idle->accounts->model;
 	struct in_line *processes = xcalloc(model->n_processes + 1, sizeof(*processes));
 	struct in_line *threads = xcalloc(model->n_threads + 1, sizeof(*threads));
-	const struct idle_sum *sum;
-	size_t i;
 
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		uint64_t ns = sum->key.owner < model->n_threads ? held_inside_ns(sum) : 0;
 
 		if (ns)
 			add_sum(&threads[sum->key.owner], sum, ns);
 	}
-	for (i = 0; i < model->n_threads; i++) {
+	for (size_t i = 0; i < model->n_threads; i++) {
 		const struct thread *thread = model->threads[i];
 		const struct host_thread *h = host_thread_find(&idle->threads, thread);
 
@@ -164,10 +157,8 @@ static const char *cure(enum idle_cause cause)
 /* Of GPUs that stood still meanwhile. */
 static void take(const struct idle *idle, struct finding *finding)
 {
-	struct idle_sum *sum;
-
 	idle_price_take(idle, finding, finding->origin.process, 0);
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
+	for (struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next)
 		if (sum->process == finding->origin.process && sum->ns && held_inside_ns(sum))
 			idle_price_take_part(idle, finding, sum,
 					     (double)held_inside_ns(sum) / (double)sum->ns);
@@ -202,9 +193,8 @@ static void add_finding(const struct idle *idle, const struct in_line *l, struct
 static void conclude(const struct idle *idle, struct found *found)
 {
 	struct in_line *processes = add_up(idle);
-	size_t i;
 
-	for (i = 0; i < idle->accounts->model->n_processes; i++)
+	for (size_t i = 0; i < idle->accounts->model->n_processes; i++)
 		if (processes[i].worst)
 			add_finding(idle, &processes[i], found);
 	free(processes);

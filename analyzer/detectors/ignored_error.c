@@ -87,11 +87,10 @@ static bool judge(const struct observed *o, struct verdict *v)
 /* Calls of the process that returned the same at other places; was one of them earlier? */
 static uint64_t count_elsewhere(const struct findings *f, const struct site *site, bool *earlier)
 {
-	const struct site *other;
 	uint64_t n = 0;
 
 	*earlier = false;
-	for (other = f->sites; other; other = other->hh.next) {
+	for (const struct site *other = f->sites; other; other = other->hh.next) {
 		if (other == site || other->key.detector != site->key.detector ||
 		    other->key.variant != site->key.variant ||
 		    other->key.process != site->key.process)

@@ -17,9 +17,7 @@ struct blocked {
 /* Launches of a thread, and what they waited. */
 static void add(struct blocked *sum, const struct trace_set *set, const struct thread_account *c)
 {
-	size_t i;
-
-	for (i = 0; i < c->functions.n; i++) {
+	for (size_t i = 0; i < c->functions.n; i++) {
 		uint64_t ns = c->functions.all[i].bucket_ns[BUCKET_GPU_INTENDED];
 
 		if (set->functions.all[c->functions.fns[i]].contract != SPY_CONTRACT_LAUNCH)

@@ -50,9 +50,8 @@ static struct bound look_at(const struct trace_set *set, const struct thread_acc
 			    const struct host_thread *h)
 {
 	struct bound b = {.work_ns = h->outside_ns + h->in_calls_ns, .thread = c->thread};
-	size_t i;
 
-	for (i = 0; i < c->functions.n; i++) {
+	for (size_t i = 0; i < c->functions.n; i++) {
 		const struct account *account = &c->functions.all[i];
 		uint8_t contract = set->functions.all[c->functions.fns[i]].contract;
 
@@ -82,14 +81,12 @@ static bool is_case(const struct bound *b)
 static bool is_reported(const struct idle *idle, const struct process *process,
 			const struct found *found)
 {
-	size_t i, j;
-
-	for (i = 0; i < found->n; i++)
+	for (size_t i = 0; i < found->n; i++)
 		if (found->all[i].origin.process == process &&
 		    !strcmp(found->all[i].detector->id, "sync-every-launch"))
 			return true;
-	for (i = 0; i < idle->n_gpus; i++)
-		for (j = 0; j < idle->gpus[i].n_processes; j++)
+	for (size_t i = 0; i < idle->n_gpus; i++)
+		for (size_t j = 0; j < idle->gpus[i].n_processes; j++)
 			if (idle->gpus[i].processes[j] == process &&
 			    idle_gpu_is_exact(&idle->gpus[i]))
 				return true;
@@ -146,9 +143,8 @@ static void infer(const struct idle *idle, struct found *found)
 {
 	const struct model *model = idle->accounts->model;
 	struct bound *processes = xcalloc(model->n_processes + 1, sizeof(*processes));
-	size_t i;
 
-	for (i = 0; i < model->n_threads; i++) {
+	for (size_t i = 0; i < model->n_threads; i++) {
 		const struct thread *thread = model->threads[i];
 		const struct host_thread *h = host_thread_find(&idle->threads, thread);
 		const struct thread_account *c = thread_account_of(idle->accounts, thread);
@@ -160,7 +156,7 @@ static void infer(const struct idle *idle, struct found *found)
 		if (is_case(&b))
 			add_thread(&processes[thread->process->trace->index], &b);
 	}
-	for (i = 0; i < model->n_processes; i++) {
+	for (size_t i = 0; i < model->n_processes; i++) {
 		struct bound *b = &processes[i];
 
 		if (b->threads && !is_reported(idle, b->thread->process, found))
@@ -183,9 +179,8 @@ struct launched {
 static struct launched *find_launched(const struct idle *idle)
 {
 	struct launched *gpus = xcalloc(idle->n_gpus + 1, sizeof(*gpus));
-	const struct idle_sum *sum;
 
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		size_t gpu = sum->key.cause == IDLE_LAUNCH ? gpu_of_sum(idle, sum) : idle->n_gpus;
 
 		if (gpu >= idle->n_gpus)
@@ -200,9 +195,7 @@ static struct launched *find_launched(const struct idle *idle)
 /* What was told of has its price. */
 static void take_prices(const struct idle *idle, const struct launched *gpus)
 {
-	struct idle_sum *sum;
-
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+	for (struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		size_t gpu = sum->key.cause == IDLE_LAUNCH ? gpu_of_sum(idle, sum) : idle->n_gpus;
 
 		if (gpu < idle->n_gpus && gpus[gpu].reported)
@@ -255,9 +248,8 @@ static void look_at_gpu(const struct idle *idle, size_t gpu, struct launched *la
 static void conclude(const struct idle *idle, struct found *found)
 {
 	struct launched *gpus = find_launched(idle);
-	size_t i;
 
-	for (i = 0; i < idle->n_gpus; i++)
+	for (size_t i = 0; i < idle->n_gpus; i++)
 		look_at_gpu(idle, i, &gpus[i], found);
 	take_prices(idle, gpus);
 	free(gpus);

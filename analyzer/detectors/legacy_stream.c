@@ -47,11 +47,9 @@ static void add_finding(const struct trace_set *set, struct arena *texts,
 static void conclude(const struct accounting *a, struct found *found)
 {
 	const struct gpu_work *work = &a->work;
-	size_t process;
-	uint32_t device;
 
-	for (process = 0; process < work->n_processes; process++) {
-		for (device = 0; device < work->n_devices; device++) {
+	for (size_t process = 0; process < work->n_processes; process++) {
+		for (uint32_t device = 0; device < work->n_devices; device++) {
 			const struct legacy_use *use =
 				&work->legacy[work_index(work, process, device)];
 			struct finding *finding;

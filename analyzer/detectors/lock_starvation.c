@@ -86,9 +86,7 @@ static void add_finding(const struct trace_set *set, const struct lock *lock, st
 
 static void conclude(const struct accounting *a, struct found *found)
 {
-	size_t i;
-
-	for (i = 0; i < a->locks.count; i++)
+	for (size_t i = 0; i < a->locks.count; i++)
 		if (starves(a->locks.all[i]))
 			add_finding(a->model->set, a->locks.all[i], found);
 }

@@ -12,9 +12,7 @@
 
 static bool is_client(const struct process *process)
 {
-	size_t i;
-
-	for (i = 0; i < process->n_gpus; i++)
+	for (size_t i = 0; i < process->n_gpus; i++)
 		if (process->gpus[i].client == SPY_CLIENT_YES)
 			return true;
 	return false;
@@ -33,14 +31,13 @@ static double share_of(const struct process *process)
 static uint64_t longest_wait_ns(const struct accounting *a, const struct process *process)
 {
 	uint64_t ns = 0, longest_ns = 0;
-	size_t i, j;
 
-	for (i = 0; i < a->n_thread_accounts; i++) {
+	for (size_t i = 0; i < a->n_thread_accounts; i++) {
 		const struct thread_account *c = a->thread_accounts[i];
 
 		if (!c || c->thread->process != process)
 			continue;
-		for (j = ns = 0; j < c->functions.n; j++)
+		for (size_t j = ns = 0; j < c->functions.n; j++)
 			ns += c->functions.all[j].bucket_ns[BUCKET_GPU_INTENDED];
 		longest_ns = ns > longest_ns ? ns : longest_ns;
 	}
@@ -62,9 +59,8 @@ static void conclude(const struct accounting *a, struct found *found)
 	struct finding *finding;
 	const char *names = "";
 	uint32_t limited = 0;
-	size_t i;
 
-	for (i = 0; i < a->model->n_processes; i++) {
+	for (size_t i = 0; i < a->model->n_processes; i++) {
 		const struct process *process = &a->model->processes[i];
 
 		if (!is_limited(a, process))

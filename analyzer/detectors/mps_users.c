@@ -21,9 +21,8 @@ static void conclude(const struct accounting *a, struct found *found)
 	struct finding *finding;
 	uint64_t ns = 0, longest_ns = 0;
 	uint32_t waiters = 0;
-	size_t i;
 
-	for (i = 0; i < a->model->n_processes; i++) {
+	for (size_t i = 0; i < a->model->n_processes; i++) {
 		const struct process *process = &a->model->processes[i];
 
 		if (!sharing_turn_ns(a->stats, process))

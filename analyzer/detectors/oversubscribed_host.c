@@ -29,9 +29,8 @@ struct lack {
 static uint64_t lacked_ns(const struct thread_account *c)
 {
 	uint64_t ns = 0;
-	size_t i;
 
-	for (i = 0; i < c->functions.n; i++)
+	for (size_t i = 0; i < c->functions.n; i++)
 		ns += c->functions.all[i].bucket_ns[BUCKET_NOT_RUNNING];
 	return ns;
 }
@@ -39,9 +38,7 @@ static uint64_t lacked_ns(const struct thread_account *c)
 static void add_callers(struct lack *lack, const struct accounting *a,
 			const struct process *process)
 {
-	const struct thread *thread;
-
-	for (thread = process->threads; thread; thread = thread->next) {
+	for (const struct thread *thread = process->threads; thread; thread = thread->next) {
 		const struct thread_account *c = thread_account_of(a, thread);
 		uint64_t ns = c ? lacked_ns(c) : 0;
 
@@ -176,14 +173,13 @@ static void add_finding(const struct accounting *a, const struct lack *lack, str
 static void conclude(const struct accounting *a, struct found *found)
 {
 	struct lack *lacks = xcalloc(a->model->set->n_hosts, sizeof(*lacks));
-	size_t i;
 
-	for (i = 0; i < a->model->n_processes; i++) {
+	for (size_t i = 0; i < a->model->n_processes; i++) {
 		const struct process *process = &a->model->processes[i];
 
 		add(&lacks[process->trace->host->index], a, process);
 	}
-	for (i = 0; i < a->model->set->n_hosts; i++)
+	for (size_t i = 0; i < a->model->set->n_hosts; i++)
 		if (lacks[i].worst)
 			add_finding(a, &lacks[i], found);
 	free(lacks);

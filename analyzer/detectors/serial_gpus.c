@@ -146,9 +146,8 @@ static bool is_serial(const struct idle *idle, const struct turns *t, size_t gpu
 {
 	const struct idle_gpu *other = &idle->gpus[gpu];
 	struct span its = span_of(idle->accounts, other);
-	size_t i;
 
-	for (i = 0; i < t->n; i++) {
+	for (size_t i = 0; i < t->n; i++) {
 		const struct idle_gpu *one = &idle->gpus[t->gpus[i]];
 		struct span span = span_of(idle->accounts, one);
 		uint64_t span_ns, least_ns;
@@ -170,9 +169,8 @@ static void add_gpu(const struct idle *idle, struct turns *t, size_t gpu)
 	const struct idle_gpu *g = &idle->gpus[gpu];
 	struct span its = span_of(idle->accounts, g), both;
 	uint64_t ns = busy_ns(g, length(&its));
-	size_t i;
 
-	for (i = 0; i < t->n; i++) {
+	for (size_t i = 0; i < t->n; i++) {
 		both = span_of(idle->accounts, &idle->gpus[t->gpus[i]]);
 		both = span_of_both(&both, &its);
 		t->together_ns += together_ns(idle, t->gpus[i], gpu, length(&both));
@@ -198,9 +196,8 @@ static struct turns turns_from(const struct idle *idle, const struct host *host,
 			       const struct process *process, size_t first)
 {
 	struct turns t = {.span = {UINT64_MAX, 0}};
-	size_t i;
 
-	for (i = first; i < idle->n_gpus && i < IDLE_PAIRED; i++)
+	for (size_t i = first; i < idle->n_gpus && i < IDLE_PAIRED; i++)
 		if (is_there(&idle->gpus[i], host, process) &&
 		    may_take_turns(idle->accounts, &idle->gpus[i]) && is_serial(idle, &t, i))
 			add_gpu(idle, &t, i);
@@ -210,10 +207,8 @@ static struct turns turns_from(const struct idle *idle, const struct host *host,
 static bool find_turns(const struct idle *idle, const struct host *host,
 		       const struct process *process, struct turns *found)
 {
-	size_t i;
-
 	*found = (struct turns){0};
-	for (i = 0; i < idle->n_gpus && i < IDLE_PAIRED; i++) {
+	for (size_t i = 0; i < idle->n_gpus && i < IDLE_PAIRED; i++) {
 		struct turns t = turns_from(idle, host, process, i);
 
 		if (t.busy_ns - t.most_ns > found->busy_ns - found->most_ns)
@@ -226,9 +221,7 @@ static bool find_turns(const struct idle *idle, const struct host *host,
 
 static bool has(const struct turns *t, size_t gpu)
 {
-	size_t i;
-
-	for (i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++)
 		if (t->gpus[i] == gpu)
 			return true;
 	return false;
@@ -238,12 +231,11 @@ static bool has(const struct turns *t, size_t gpu)
 static void add_costs(const struct idle *idle, const struct turns *t, struct finding *finding)
 {
 	uint64_t cost_ns = t->busy_ns - t->most_ns, sum_ns = 0;
-	struct idle_sum *sum;
 
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
+	for (struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next)
 		if (has(t, gpu_of_sum(idle, sum)) && WAITS >> sum->key.cause & 1)
 			sum_ns += idle_price_left(idle, sum);
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+	for (struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		uint64_t ns = has(t, gpu_of_sum(idle, sum)) && WAITS >> sum->key.cause & 1
 				      ? idle_price_left(idle, sum)
 				      : 0;
@@ -263,9 +255,8 @@ static void add_costs(const struct idle *idle, const struct turns *t, struct fin
 static const char *gpus_text(const struct idle *idle, struct arena *texts, const struct turns *t)
 {
 	const char *text = "";
-	size_t i;
 
-	for (i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++)
 		text = arena_printf(texts, "%s%s%u", text,
 				    !i              ? "GPUs "
 				    : i + 1 == t->n ? " and "
@@ -294,11 +285,10 @@ static void add_finding(const struct idle *idle, const struct turns *t,
 {
 	struct arena *texts = found->texts;
 	struct finding *finding = detector_add(&detector_serial_gpus, found);
-	size_t i;
 
 	finding->origin.process = process ?: idle->gpus[t->gpus[0]].processes[0];
 	finding->origin.processes = count_processes(idle, t);
-	for (i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++)
 		finding->count += idle->gpus[t->gpus[i]].turns;
 	add_costs(idle, t, finding);
 	finding->remarks.maybe_harmless = t->brought;
@@ -318,9 +308,7 @@ static void add_finding(const struct idle *idle, const struct turns *t,
 
 static bool is_reported(const struct process *process, const struct found *found)
 {
-	size_t i;
-
-	for (i = 0; i < found->n; i++)
+	for (size_t i = 0; i < found->n; i++)
 		if (found->all[i].detector == &detector_serial_gpus &&
 		    found->all[i].origin.process == process)
 			return true;

@@ -52,13 +52,12 @@ static void add_sharer(struct sharing *sum, const struct stream_sharer *sharer)
 static void add_stream(const struct idle *idle, const struct stream_sharing *s, struct sharing *sum)
 {
 	uint64_t before_ns = sum->others_ns, much = 0;
-	size_t i;
 
-	for (i = 0; i < STREAM_SHARERS; i++)
+	for (size_t i = 0; i < STREAM_SHARERS; i++)
 		much += is_much(idle, &s->sharers[i]);
 	if (much < LEAST_THREADS)
 		return;
-	for (i = 0; i < STREAM_SHARERS; i++)
+	for (size_t i = 0; i < STREAM_SHARERS; i++)
 		if (is_much(idle, &s->sharers[i]))
 			add_sharer(sum, &s->sharers[i]);
 	sum->streams++;
@@ -120,11 +119,9 @@ static void conclude(const struct idle *idle, struct found *found)
 	const struct model *model = idle->accounts->model;
 	const struct gpu_work *work = &idle->accounts->work;
 	const struct stream_sharing *s;
-	size_t process;
-	uint32_t device;
 
-	for (process = 0; process < work->n_processes; process++) {
-		for (device = 0; device < work->n_devices; device++) {
+	for (size_t process = 0; process < work->n_processes; process++) {
+		for (uint32_t device = 0; device < work->n_devices; device++) {
 			struct sharing sum = {0};
 
 			for (s = work->devices[work_index(work, process, device)].shared; s;

@@ -17,9 +17,8 @@ static void conclude(const struct ranks *ranks, struct found *found)
 	const struct rank *first = ranks->n ? ranks->all[0] : NULL;
 	uint64_t most_ns = 0, each_ns;
 	struct finding *finding;
-	size_t i;
 
-	for (i = 0; i < ranks->n_groups; i++) {
+	for (size_t i = 0; i < ranks->n_groups; i++) {
 		const struct rank_group *g = &ranks->groups[i];
 		uint64_t ns = g->operations ? g->transfer_ns / g->operations * g->in_a_row : 0;
 

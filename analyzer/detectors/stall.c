@@ -58,11 +58,10 @@ static uint64_t starting_stalls(const struct thread_account *c, uint32_t fn)
 static bool few_starting(const struct accounting *a, const struct thread *thread, uint32_t fn)
 {
 	uint64_t all = 0;
-	size_t i;
 
 	if (starting_stalls(thread_account_of(a, thread), fn) < STALL_STARTING_THREAD)
 		return true;
-	for (i = 0; i < a->n_thread_accounts && all < STALL_STARTING_ALL; i++) {
+	for (size_t i = 0; i < a->n_thread_accounts && all < STALL_STARTING_ALL; i++) {
 		const struct thread_account *c = a->thread_accounts[i];
 
 		if (c && c->thread->process == thread->process)
@@ -91,12 +90,11 @@ static struct blame_edge without_start(const struct accounting *a, const struct 
 static uint64_t count_calls(const struct accounting *a, bool across_devices)
 {
 	uint64_t calls = across_devices ? a->blame->stalled_across.count : a->blame->stalled.count;
-	size_t i, j;
 
-	for (i = 0; i < a->n_thread_accounts; i++) {
+	for (size_t i = 0; i < a->n_thread_accounts; i++) {
 		const struct thread_account *c = a->thread_accounts[i];
 
-		for (j = 0; c && j < c->functions.n; j++)
+		for (size_t j = 0; c && j < c->functions.n; j++)
 			if (c->functions.all[j].starting_stalls[across_devices] &&
 			    few_starting(a, c->thread, c->functions.fns[j]))
 				calls -= c->functions.all[j].starting_stalls[across_devices];
@@ -125,9 +123,8 @@ static void add_edge(struct sums *sums, const struct model *model, const struct 
 static uint64_t count(const bool *set, size_t n)
 {
 	uint64_t count = 0;
-	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		count += set[i];
 	return count;
 }
@@ -159,14 +156,13 @@ static bool loads_modules(const struct trace_set *set, uint32_t fn)
 static void sum_up(struct sums *sums, const struct model *model)
 {
 	struct stall *stall = &sums->stall;
-	size_t i;
 
 	stall->waiters = count(sums->waiters, model->n_threads);
 	stall->threads = count(sums->threads, model->n_threads);
 	stall->processes = count(sums->processes, model->n_processes);
 	stall->devices = count(sums->devices, ARRAY_SIZE(sums->devices));
 	stall->fn = NO_FUNCTION;
-	for (i = 0; i < sums->n_holder_calls; i++) {
+	for (size_t i = 0; i < sums->n_holder_calls; i++) {
 		if (loads_code(model->set, sums->holder_calls[i].fn))
 			stall->loading_ns += sums->holder_calls[i].ns;
 		if (sums->holder_calls[i].ns <= stall->fn_ns)
@@ -184,9 +180,8 @@ static void add_reported(struct stall *stall, const struct trace_set *set, bool 
 {
 	const char *function = text_function(set, stall->fn);
 	double most_ns = 0;
-	size_t i;
 
-	for (i = 0; i < found->n; i++) {
+	for (size_t i = 0; i < found->n; i++) {
 		const struct site *site = found->all[i].site;
 		double ns;
 

@@ -54,16 +54,14 @@ static void add_up(const struct idle *idle, enum idle_cause cause, struct starve
 {
 	const struct model *model = idle->accounts->model;
 	struct starved *threads = xcalloc(model->n_threads + 1, sizeof(*threads));
-	const struct idle_sum *sum;
-	size_t i;
 
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		if (sum->key.cause != cause || !sum->ns)
 			continue;
 		if (sum->key.owner < model->n_threads)
 			add_sum(&threads[sum->key.owner], sum);
 	}
-	for (i = 0; i < model->n_threads; i++) {
+	for (size_t i = 0; i < model->n_threads; i++) {
 		const struct thread *thread = model->threads[i];
 		const struct host_thread *h = host_thread_find(&idle->threads, thread);
 
@@ -116,10 +114,9 @@ void starved_conclude(const struct detector *detector, enum idle_cause cause, co
 {
 	const struct model *model = idle->accounts->model;
 	struct starved *processes = xcalloc(model->n_processes + 1, sizeof(*processes));
-	size_t i;
 
 	add_up(idle, cause, processes);
-	for (i = 0; i < model->n_processes; i++)
+	for (size_t i = 0; i < model->n_processes; i++)
 		if (processes[i].worst)
 			add_finding(detector, cause, waited, idle, &processes[i], found);
 	free(processes);

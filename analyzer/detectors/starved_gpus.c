@@ -51,17 +51,15 @@ static struct starved_gpus *look_at_gpus(const struct starved_gpus_kind *kind,
 					 const struct idle *idle)
 {
 	struct starved_gpus *gpus = xcalloc(idle->n_gpus + 1, sizeof(*gpus));
-	const struct idle_sum *sum;
-	size_t i;
 
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		uint64_t ns =
 			is_of(sum, kind->causes | kind->beside) ? idle_price_left(idle, sum) : 0;
 
 		if (ns)
 			add_sum(kind, &gpus[gpu_of_sum(idle, sum)], sum, ns);
 	}
-	for (i = 0; i < idle->n_gpus; i++) {
+	for (size_t i = 0; i < idle->n_gpus; i++) {
 		gpus[i].gpu = &idle->gpus[i];
 		gpus[i].work_ns = gpu_work_ns(idle->accounts->expect, gpus[i].gpu);
 		gpus[i].busy_most_ns =
@@ -95,9 +93,7 @@ static size_t process_of(const struct starved_gpus *gpu)
 static void add_costs(const struct starved_gpus_kind *kind, const struct idle *idle,
 		      const struct starved_gpus *gpus, struct starved_gpus *processes)
 {
-	const struct idle_sum *sum;
-
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(idle, sum) : 0;
 		const struct starved_gpus *gpu = ns ? &gpus[gpu_of_sum(idle, sum)] : NULL;
 		struct starved_gpus *process;
@@ -184,10 +180,9 @@ static const char *causes_text(struct arena *texts, const struct starved_gpus *h
 {
 	uint64_t left[IDLE_CAUSE_COUNT];
 	const char *text = "";
-	unsigned int i;
 
 	memcpy(left, h->by_cause, sizeof(left));
-	for (i = 0; i < CAUSES_TOLD; i++) {
+	for (unsigned int i = 0; i < CAUSES_TOLD; i++) {
 		enum idle_cause cause = most_of(left);
 
 		if (left[cause] <= h->ns / SHOWN_LEAST_PART)
@@ -237,10 +232,9 @@ static void add_stacks(const struct starved_gpus_kind *kind, const struct idle *
 {
 	const struct stack **stacks =
 		arena_take(texts, xcalloc(SITE_STACKS, sizeof(struct stack *)));
-	const struct idle_sum *sum;
 	size_t n_stacks = 0;
 
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		uint64_t ns = is_of(sum, kind->causes) && sum->longest.stack
 				      ? idle_price_left(idle, sum)
 				      : 0;
@@ -290,16 +284,13 @@ static void add_finding(const struct starved_gpus_kind *kind, const struct idle 
 static void take(const struct starved_gpus_kind *kind, const struct idle *idle,
 		 const struct starved_gpus *gpus, struct finding *findings, size_t n)
 {
-	struct idle_sum *sum;
-	size_t i;
-
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+	for (struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(idle, sum) : 0;
 		const struct starved_gpus *gpu = ns ? &gpus[gpu_of_sum(idle, sum)] : NULL;
 
 		if (!gpu || !is_case(gpu))
 			continue;
-		for (i = 0; i < n; i++) {
+		for (size_t i = 0; i < n; i++) {
 			if (findings[i].detector != kind->detector ||
 			    findings[i].origin.process != gpu->most->process)
 				continue;

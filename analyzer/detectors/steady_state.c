@@ -332,12 +332,11 @@ static void see_function(struct pool_use *use, const struct function *f,
 static struct pool_use pool_use_of(const struct accounting *a, const struct process *process)
 {
 	struct pool_use use = {0};
-	size_t i, k;
 
-	for (i = 0; i < a->n_thread_accounts; i++) {
+	for (size_t i = 0; i < a->n_thread_accounts; i++) {
 		const struct thread_account *c = a->thread_accounts[i];
 
-		for (k = 0; c && c->thread->process == process && k < c->functions.n; k++)
+		for (size_t k = 0; c && c->thread->process == process && k < c->functions.n; k++)
 			see_function(&use, &a->model->set->functions.all[c->functions.fns[k]],
 				     &c->functions.all[k]);
 	}

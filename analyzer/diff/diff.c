@@ -183,9 +183,8 @@ static void add_table(struct report *report, const struct table_kind *kind, stru
 static const char *severity_of(const struct diff_item *item, size_t first, size_t n, uint64_t *runs)
 {
 	const char *worst = NULL;
-	size_t i;
 
-	for (i = first; i < first + n; i++) {
+	for (size_t i = first; i < first + n; i++) {
 		*runs += item->cells[i].present;
 		if (item->cells[i].severity && diff_is_minor(worst))
 			worst = item->cells[i].severity;
@@ -213,9 +212,8 @@ static void count_finding(struct diff_tally *tally, const struct diff_row *row)
 static uint64_t count_places(const struct diff_items *items, const struct diff_item *item)
 {
 	uint64_t most = 0;
-	size_t i;
 
-	for (i = 0; i < items->a->n + items->b->n; i++)
+	for (size_t i = 0; i < items->a->n + items->b->n; i++)
 		if (item->cells[i].places > most)
 			most = item->cells[i].places;
 	return most;
@@ -241,9 +239,7 @@ static const char *finding_detail(struct arena *texts, const struct diff_items *
 
 static bool is_unknown(const struct diff_item *item, size_t first, size_t n)
 {
-	size_t i;
-
-	for (i = first; i < first + n; i++)
+	for (size_t i = first; i < first + n; i++)
 		if (item->cells[i].unknown)
 			return true;
 	return false;
@@ -307,12 +303,11 @@ static void add_findings(struct report *report, const struct diff_side *a,
 {
 	struct diff_items items;
 	struct diff_row *rows;
-	struct diff_item *item;
 	size_t n = 0;
 
 	diff_collect(&items, a, b, diff_collect_findings);
 	rows = xcalloc(HASH_COUNT(items.all) + 1, sizeof(*rows));
-	for (item = items.all; item; item = item->hh.next) {
+	for (struct diff_item *item = items.all; item; item = item->hh.next) {
 		rows[n] = finding_row(&report->arena, &items, item);
 		count_finding(tally, &rows[n]);
 		n++;
@@ -369,9 +364,8 @@ static const char *call_detail(struct arena *texts, const struct diff_items *ite
 static uint64_t side_call_ns(const struct diff_side *side)
 {
 	uint64_t most = 0;
-	size_t i;
 
-	for (i = 0; i < side->n; i++) {
+	for (size_t i = 0; i < side->n; i++) {
 		uint64_t ns =
 			diff_number_of(json_object_get(side->reports[i], "summary"), "call_ns");
 
@@ -385,12 +379,11 @@ static void add_calls(struct report *report, const struct diff_side *a, const st
 	uint64_t a_ns = side_call_ns(a), b_ns = side_call_ns(b);
 	struct diff_items items;
 	struct diff_row *rows;
-	struct diff_item *item;
 	size_t n = 0;
 
 	diff_collect(&items, a, b, diff_collect_calls);
 	rows = xcalloc(HASH_COUNT(items.all) + 1, sizeof(*rows));
-	for (item = items.all; item; item = item->hh.next) {
+	for (struct diff_item *item = items.all; item; item = item->hh.next) {
 		struct diff_change c = diff_change_of(&items, item, 0);
 		struct diff_row *row = &rows[n++];
 

@@ -52,9 +52,8 @@ static const char *side_text(struct arena *texts, const struct diff_side *side)
 	const char *program =
 		diff_text_of(json_object_get(side->reports[0], "summary"), "program") ?: "?";
 	const char *text = side->n > 1 ? arena_printf(texts, "%zu runs: ", side->n) : "";
-	size_t i;
 
-	for (i = 0; i < side->n; i++)
+	for (size_t i = 0; i < side->n; i++)
 		text = arena_printf(texts, "%s%s%s", text, i ? ", " : "", side->names[i]);
 	return arena_printf(texts, "%s (%s)", text, program);
 }
@@ -63,9 +62,8 @@ static const char *side_text(struct arena *texts, const struct diff_side *side)
 static double apart_percent(size_t n, size_t m)
 {
 	double ways = 1;
-	size_t i;
 
-	for (i = 1; i <= n; i++)
+	for (size_t i = 1; i <= n; i++)
 		ways = ways * (double)(m + i) / (double)i;
 	return 200 / ways;
 }
@@ -86,14 +84,13 @@ static const char *rule_text(struct arena *texts, size_t n_a, size_t n_b)
 static struct diff_change change_of_wait(const struct diff_side *a, const struct diff_side *b,
 					 const char *key)
 {
-	size_t i;
 	uint64_t *values = xcalloc(a->n > b->n ? a->n : b->n, sizeof(*values));
 	struct diff_change c;
 
-	for (i = 0; i < a->n; i++)
+	for (size_t i = 0; i < a->n; i++)
 		values[i] = diff_number_of(json_object_get(a->reports[i], "waits"), key);
 	c.a = diff_range_of(values, a->n);
-	for (i = 0; i < b->n; i++)
+	for (size_t i = 0; i < b->n; i++)
 		values[i] = diff_number_of(json_object_get(b->reports[i], "waits"), key);
 	c.b = diff_range_of(values, b->n);
 	c.noise = diff_judge(&c.a, a->n, &c.b, b->n);
@@ -180,9 +177,7 @@ static const struct table_kind run_kind = {
 
 static void add_side(struct run_row *rows, const struct diff_side *side, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < side->n; i++) {
+	for (size_t i = 0; i < side->n; i++) {
 		const json_t *summary = json_object_get(side->reports[i], "summary");
 
 		rows[i] = (struct run_row){

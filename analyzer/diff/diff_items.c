@@ -100,12 +100,10 @@ uint64_t diff_number_of(const json_t *row, const char *key)
 void diff_collect(struct diff_items *items, const struct diff_side *a, const struct diff_side *b,
 		  diff_collect_fn *fn)
 {
-	size_t i;
-
 	*items = (struct diff_items){.a = a, .b = b};
-	for (i = 0; i < a->n; i++)
+	for (size_t i = 0; i < a->n; i++)
 		fn(items, a->reports[i], i);
-	for (i = 0; i < b->n; i++)
+	for (size_t i = 0; i < b->n; i++)
 		fn(items, b->reports[i], a->n + i);
 }
 
@@ -200,9 +198,8 @@ struct diff_range diff_side_range(const struct diff_item *item, size_t number, s
 {
 	uint64_t *values = xcalloc(n, sizeof(*values));
 	struct diff_range range;
-	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		values[i] = item->cells[first + i].numbers[number];
 	range = diff_range_of(values, n);
 	free(values);

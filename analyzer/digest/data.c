@@ -14,10 +14,8 @@ void digest_data_init(struct digest_data *data, const struct digest_schema *sche
 
 void digest_data_clear(struct digest_data *data, const struct digest_schema *schema)
 {
-	uint32_t i;
-
 	data->n_tables = schema->n_tables;
-	for (i = 0; i < schema->n_tables; i++) {
+	for (uint32_t i = 0; i < schema->n_tables; i++) {
 		struct digest_rows *rows = &data->tables[i];
 
 		if (rows->columns != schema->tables[i].n_columns)
@@ -30,9 +28,7 @@ void digest_data_clear(struct digest_data *data, const struct digest_schema *sch
 
 void digest_data_release(struct digest_data *data)
 {
-	uint32_t i;
-
-	for (i = 0; i < DIGEST_TABLES_MOST; i++)
+	for (uint32_t i = 0; i < DIGEST_TABLES_MOST; i++)
 		free(data->tables[i].cells);
 	*data = (struct digest_data){0};
 }
@@ -90,9 +86,7 @@ static int least_first(const void *a, const void *b)
 
 static void fold(const struct digest_table_info *table, uint64_t *rest, const uint64_t *row)
 {
-	uint32_t i;
-
-	for (i = 0; i < table->n_columns; i++) {
+	for (uint32_t i = 0; i < table->n_columns; i++) {
 		if (table->columns[i].fold == DIGEST_SUM)
 			rest[i] = add_capped(rest[i], row[i]);
 		else if (table->columns[i].fold == DIGEST_MAX)
@@ -106,13 +100,12 @@ static bool *choose(const struct digest_rows *rows, const struct digest_table_in
 {
 	struct ranked *ranked = xcalloc(n + 1, sizeof(*ranked));
 	bool *stays = xcalloc(n + 1, sizeof(*stays));
-	uint32_t i;
 
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		ranked[i] = (struct ranked){
 			table->rule == DIGEST_ALL ? 0 : row_at(rows, i)[table->by], i};
 	qsort(ranked, n, sizeof(*ranked), table->rule == DIGEST_LEAST ? least_first : most_first);
-	for (i = 0; i < keep; i++)
+	for (uint32_t i = 0; i < keep; i++)
 		stays[ranked[i].row] = true;
 	free(ranked);
 	return stays;
@@ -150,9 +143,7 @@ static void reduce_rows(struct digest_rows *rows, const struct digest_table_info
 void digest_data_reduce(struct digest_data *data, const struct digest_schema *schema,
 			unsigned int level)
 {
-	uint32_t i;
-
-	for (i = 0; i < data->n_tables; i++)
+	for (uint32_t i = 0; i < data->n_tables; i++)
 		reduce_rows(&data->tables[i], &schema->tables[i],
 			    digest_rows_at(&schema->tables[i], level));
 }
@@ -185,15 +176,14 @@ struct digest_hash digest_data_hash(const struct digest_data *data,
 				    const struct digest_texts *texts)
 {
 	struct digest_hash hash = {1, 2};
-	uint32_t i, row, column;
 
-	for (i = 0; i < data->n_tables; i++) {
+	for (uint32_t i = 0; i < data->n_tables; i++) {
 		const struct digest_rows *rows = &data->tables[i];
 
 		mix(&hash, rows->n);
 		mix(&hash, rows->folded);
-		for (row = 0; row < rows->n; row++)
-			for (column = 0; column < rows->columns; column++) {
+		for (uint32_t row = 0; row < rows->n; row++)
+			for (uint32_t column = 0; column < rows->columns; column++) {
 				uint64_t cell = row_at(rows, row)[column];
 
 				if (schema->tables[i].columns[column].type == DIGEST_TEXT)
@@ -274,9 +264,7 @@ const uint8_t *digest_get(struct digest_cursor *cursor, uint64_t n)
 void digest_data_pack(struct digest_bytes *bytes, const struct digest_data *data,
 		      const struct digest_schema *schema, const uint32_t *map)
 {
-	uint32_t i, row, column;
-
-	for (i = 0; i < data->n_tables; i++) {
+	for (uint32_t i = 0; i < data->n_tables; i++) {
 		const struct digest_rows *rows = &data->tables[i];
 		const struct digest_column *columns = schema->tables[i].columns;
 
@@ -285,8 +273,8 @@ void digest_data_pack(struct digest_bytes *bytes, const struct digest_data *data
 		digest_put_number(bytes, i);
 		digest_put_number(bytes, rows->n);
 		digest_put_number(bytes, rows->folded);
-		for (row = 0; row < rows->n; row++)
-			for (column = 0; column < rows->columns; column++) {
+		for (uint32_t row = 0; row < rows->n; row++)
+			for (uint32_t column = 0; column < rows->columns; column++) {
 				uint64_t cell = row_at(rows, row)[column];
 
 				digest_put_number(bytes, map && columns[column].type == DIGEST_TEXT

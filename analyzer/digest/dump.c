@@ -23,12 +23,11 @@ static void put_row(const struct digest *digest, const struct digest_data *data,
 		    uint32_t row, FILE *out)
 {
 	const struct digest_table_info *info = &digest->schema.tables[table];
-	uint32_t i;
 
 	fputs(info->name, out);
 	if (digest_is_rest(data, table, row))
 		fprintf(out, " rest_of=%" PRIu64, data->tables[table].folded);
-	for (i = 0; i < info->n_columns; i++) {
+	for (uint32_t i = 0; i < info->n_columns; i++) {
 		uint64_t cell = digest_cell(data, table, row, i);
 		char *text;
 
@@ -48,11 +47,9 @@ static void put_row(const struct digest *digest, const struct digest_data *data,
 static void put_rank(const struct digest *digest, const struct digest_data *data, const char *name,
 		     FILE *out)
 {
-	uint32_t table, row;
-
 	fprintf(out, "# %s\n", name);
-	for (table = 0; table < data->n_tables; table++)
-		for (row = 0; row < data->tables[table].n; row++)
+	for (uint32_t table = 0; table < data->n_tables; table++)
+		for (uint32_t row = 0; row < data->tables[table].n; row++)
 			put_row(digest, data, table, row, out);
 }
 
@@ -61,12 +58,11 @@ static json_t *json_row(const struct digest *digest, const struct digest_data *d
 {
 	const struct digest_table_info *info = &digest->schema.tables[table];
 	json_t *object = json_object();
-	uint32_t i;
 
 	if (digest_is_rest(data, table, row))
 		json_object_set_new(object, "rest_of",
 				    json_integer((json_int_t)data->tables[table].folded));
-	for (i = 0; i < info->n_columns; i++) {
+	for (uint32_t i = 0; i < info->n_columns; i++) {
 		uint64_t cell = digest_cell(data, table, row, i);
 		char *text;
 
@@ -87,13 +83,12 @@ static json_t *json_rank(const struct digest *digest, const struct digest_data *
 {
 	json_t *object = json_object(), *rows;
 	char *valid = valid_utf8(name);
-	uint32_t table, row;
 
 	json_object_set_new(object, "name", json_string(valid));
 	free(valid);
-	for (table = 0; table < data->n_tables; table++) {
+	for (uint32_t table = 0; table < data->n_tables; table++) {
 		rows = json_array();
-		for (row = 0; row < data->tables[table].n; row++)
+		for (uint32_t row = 0; row < data->tables[table].n; row++)
 			json_array_append_new(rows, json_row(digest, data, table, row));
 		json_object_set_new(object, digest->schema.tables[table].name, rows);
 	}

@@ -12,18 +12,15 @@ enum section { SECTION_LEVEL = 1, SECTION_SCHEMA, SECTION_TEXTS, SECTION_RANKS, 
 /* The head, little endian: magic, major, minor, bytes of the head, bytes of the body, checksum of the body. */
 static void put_le(uint8_t *at, uint64_t value, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		at[i] = (uint8_t)(value >> 8 * i);
 }
 
 static uint64_t get_le(const uint8_t *at, size_t n)
 {
 	uint64_t value = 0;
-	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		value |= (uint64_t)at[i] << 8 * i;
 	return value;
 }
@@ -57,10 +54,8 @@ static void put_name(struct digest_bytes *to, const char *name)
 
 static void put_schema(struct digest_bytes *to, const struct digest_schema *schema)
 {
-	uint32_t i, j;
-
 	digest_put_number(to, schema->n_tables);
-	for (i = 0; i < schema->n_tables; i++) {
+	for (uint32_t i = 0; i < schema->n_tables; i++) {
 		const struct digest_table_info *table = &schema->tables[i];
 
 		put_name(to, table->name);
@@ -69,7 +64,7 @@ static void put_schema(struct digest_bytes *to, const struct digest_schema *sche
 		digest_put_number(to, table->most);
 		digest_put_number(to, table->least);
 		digest_put_number(to, table->n_columns);
-		for (j = 0; j < table->n_columns; j++) {
+		for (uint32_t j = 0; j < table->n_columns; j++) {
 			put_name(to, table->columns[j].name);
 			digest_put_number(to, table->columns[j].type);
 			digest_put_number(to, table->columns[j].fold);
@@ -112,15 +107,13 @@ static void put_texts(struct digest_bytes *to, const struct digest *digest, uint
 
 static void mark_used(struct digest *digest, uint32_t *map)
 {
-	struct digest_rank *rank;
 	struct digest_data data;
-	uint32_t i, row, column;
 
-	for (rank = digest->by_key; rank; rank = rank->hh.next) {
+	for (struct digest_rank *rank = digest->by_key; rank; rank = rank->hh.next) {
 		digest_rank_data(digest, rank, &data);
-		for (i = 0; i < data.n_tables; i++)
-			for (row = 0; row < data.tables[i].n; row++)
-				for (column = 0; column < data.tables[i].columns; column++)
+		for (uint32_t i = 0; i < data.n_tables; i++)
+			for (uint32_t row = 0; row < data.tables[i].n; row++)
+				for (uint32_t column = 0; column < data.tables[i].columns; column++)
 					if (digest->schema.tables[i].columns[column].type ==
 					    DIGEST_TEXT)
 						map[digest_cell(&data, i, row, column)] = 1;
@@ -303,15 +296,13 @@ static uint64_t get_below(struct digest_cursor *cursor, uint64_t least, uint64_t
 
 static void get_table(struct digest_cursor *cursor, struct digest_table_info *table)
 {
-	uint32_t i;
-
 	get_name(cursor, table->name);
 	table->rule = (uint8_t)get_below(cursor, 0, DIGEST_RULES);
 	table->by = (uint8_t)get_below(cursor, 0, DIGEST_COLUMNS_MOST);
 	table->most = (uint32_t)get_below(cursor, 1, DIGEST_ROWS_MOST);
 	table->least = (uint32_t)get_below(cursor, 1, DIGEST_ROWS_MOST);
 	table->n_columns = (uint32_t)get_below(cursor, table->by + 1, DIGEST_COLUMNS_MOST + 1);
-	for (i = 0; i < table->n_columns && !cursor->bad; i++) {
+	for (uint32_t i = 0; i < table->n_columns && !cursor->bad; i++) {
 		get_name(cursor, table->columns[i].name);
 		table->columns[i].type = (uint8_t)get_below(cursor, 0, DIGEST_TYPES);
 		table->columns[i].fold = (uint8_t)get_below(cursor, 0, DIGEST_FOLDS);
@@ -321,10 +312,9 @@ static void get_table(struct digest_cursor *cursor, struct digest_table_info *ta
 static int get_schema(struct reading *r)
 {
 	struct digest_cursor *cursor = &r->sections[SECTION_SCHEMA];
-	uint32_t i;
 
 	r->schema.n_tables = (uint32_t)get_below(cursor, 1, DIGEST_TABLES_MOST + 1);
-	for (i = 0; i < r->schema.n_tables && !cursor->bad; i++)
+	for (uint32_t i = 0; i < r->schema.n_tables && !cursor->bad; i++)
 		get_table(cursor, &r->schema.tables[i]);
 	return cursor->bad ? complain(r, cursor) : 0;
 }

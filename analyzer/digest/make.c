@@ -122,11 +122,10 @@ static void make_rank(struct digest_builder *m)
 {
 	const struct ranks *ranks = &m->a->ranks;
 	uint64_t *row = digest_data_add(&m->data, D_RANK);
-	size_t i;
 
 	name_rank(m, row);
 	row[D_RANK_ended] = 1;
-	for (i = 0; i < m->a->model.n_processes; i++)
+	for (size_t i = 0; i < m->a->model.n_processes; i++)
 		add_process(m, &m->a->model.processes[i], row);
 	row[D_RANK_threads] = callstats_callers(&m->a->stats);
 	row[D_RANK_begin_ns] = m->begin_ns;
@@ -136,7 +135,7 @@ static void make_rank(struct digest_builder *m)
 	row[D_RANK_cpus] = first_trace(m)->host->cpus;
 	row[D_RANK_untimed] = ranks->untimed + ranks->incomplete;
 	row[D_RANK_captured] = ranks->captured;
-	for (i = 0; i < ranks->n; i++) {
+	for (size_t i = 0; i < ranks->n; i++) {
 		row[D_RANK_operations] += ranks->all[i]->operations;
 		row[D_RANK_in_collectives_ns] += ranks->all[i]->in_collectives_ns;
 	}
@@ -175,11 +174,10 @@ static void make_gpu(struct digest_builder *m, const struct idle_gpu *gpu)
 static void add_loss(struct digest_builder *m, const char *kind, uint64_t count)
 {
 	uint64_t text = count ? digest_text(m, kind) : 0, *row;
-	uint32_t i;
 
 	if (!count)
 		return;
-	for (i = 0; i < m->data.tables[D_LOSS].n; i++) {
+	for (uint32_t i = 0; i < m->data.tables[D_LOSS].n; i++) {
 		row = &m->data.tables[D_LOSS].cells[i * D_LOSS_COLUMNS];
 		if (row[D_LOSS_kind] == text) {
 			row[D_LOSS_count] = add_capped(row[D_LOSS_count], count);
@@ -194,10 +192,8 @@ static void add_loss(struct digest_builder *m, const char *kind, uint64_t count)
 /* The kinds are those of a report's LOSSES. */
 static void make_losses(struct digest_builder *m)
 {
-	size_t i;
-
 	add_loss(m, "unreadable", m->a->set->unreadable);
-	for (i = 0; i < m->a->model.n_processes; i++) {
+	for (size_t i = 0; i < m->a->model.n_processes; i++) {
 		const struct trace *trace = m->a->model.processes[i].trace;
 		const struct losses sum = losses_sum(trace);
 
@@ -222,14 +218,13 @@ int digest_make(struct digest *digest, const struct analysis *a, struct symboliz
 		const char *source)
 {
 	struct digest_builder m = {.digest = digest, .a = a, .symbols = symbols};
-	size_t i;
 	int err;
 
 	m.begin_ns = a->model.records ? a->model.first_ns : 0;
 	digest_data_init(&m.data, &digest->schema);
 	idle_writer_init(&m.words, &m.texts, &a->idle, symbols);
 	make_rank(&m);
-	for (i = 0; i < a->idle.n_gpus; i++)
+	for (size_t i = 0; i < a->idle.n_gpus; i++)
 		make_gpu(&m, &a->idle.gpus[i]);
 	make_losses(&m);
 	digest_make_calls(&m);

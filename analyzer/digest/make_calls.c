@@ -32,9 +32,8 @@ static uint64_t *row_of(struct digest_builder *m, uint32_t table, const uint64_t
 {
 	const struct digest_rows *rows = &m->data.tables[table];
 	uint64_t *row;
-	uint32_t i;
 
-	for (i = 0; i < rows->n; i++) {
+	for (uint32_t i = 0; i < rows->n; i++) {
 		row = &rows->cells[(size_t)i * rows->columns];
 		if (!memcmp(row, key, n * sizeof(*key)))
 			return row;
@@ -56,10 +55,8 @@ static unsigned int bucket_of(uint64_t ns)
 
 static void add_histogram(uint64_t *row, const struct histogram *h)
 {
-	unsigned int octave, i;
-
-	for (octave = 0; octave < HISTOGRAM_OCTAVES; octave++)
-		for (i = 0; h->octaves[octave] && i < HISTOGRAM_SUB; i++) {
+	for (unsigned int octave = 0; octave < HISTOGRAM_OCTAVES; octave++)
+		for (unsigned int i = 0; h->octaves[octave] && i < HISTOGRAM_SUB; i++) {
 			uint64_t ns = octave ? (uint64_t)(HISTOGRAM_SUB + i) << (octave - 1) : i;
 
 			row[D_FUNC_us_1 + bucket_of(ns)] += h->octaves[octave][i];
@@ -72,9 +69,8 @@ static uint64_t *losses_of(const struct digest_builder *m)
 	const struct model *model = &m->a->model;
 	uint32_t n = m->a->stats.n_functions, j;
 	uint64_t *lost_ns = xcalloc((size_t)n + 1, sizeof(*lost_ns));
-	size_t i;
 
-	for (i = 0; i < model->n_threads; i++) {
+	for (size_t i = 0; i < model->n_threads; i++) {
 		const struct thread_account *c =
 			thread_account_of(&m->a->accounts, model->threads[i]);
 
@@ -106,9 +102,8 @@ static void make_functions(struct digest_builder *m)
 {
 	const struct callstats *s = &m->a->stats;
 	uint64_t *lost_ns = losses_of(m);
-	uint32_t fn;
 
-	for (fn = 0; fn < s->n_functions; fn++) {
+	for (uint32_t fn = 0; fn < s->n_functions; fn++) {
 		add_function(m, fn, &s->direct[fn], false, lost_ns[fn]);
 		add_function(m, fn, &s->nested[fn], true, 0);
 	}
@@ -131,10 +126,8 @@ static void make_roles(struct digest_builder *m)
 {
 	const struct model *model = &m->a->model;
 	uint64_t role, *row;
-	size_t i;
-	uint32_t j;
 
-	for (i = 0; i < model->n_threads; i++) {
+	for (size_t i = 0; i < model->n_threads; i++) {
 		const struct thread_account *c =
 			thread_account_of(&m->a->accounts, model->threads[i]);
 
@@ -143,7 +136,7 @@ static void make_roles(struct digest_builder *m)
 		role = digest_text(m, digest_role(m, model->threads[i]));
 		row = row_of(m, D_ROLE, &role, 1);
 		row[D_ROLE_threads]++;
-		for (j = 0; j < c->functions.n; j++)
+		for (uint32_t j = 0; j < c->functions.n; j++)
 			add_account(row, &c->functions.all[j]);
 	}
 }
@@ -153,9 +146,8 @@ static void make_roles(struct digest_builder *m)
 static void make_locks(struct digest_builder *m)
 {
 	const struct locks *locks = &m->a->accounts.locks;
-	size_t i;
 
-	for (i = 0; i < locks->count; i++) {
+	for (size_t i = 0; i < locks->count; i++) {
 		const struct lock *lock = locks->all[i];
 		uint64_t key[3], *row;
 		char *place;

@@ -46,9 +46,8 @@ static void add_cause(struct digest_builder *m, const char *of, const struct idl
 	uint64_t key[3] = {digest_text(m, of), digest_text(m, idle_cause_codes[sum->key.cause]),
 			   digest_text(m, place)};
 	uint64_t *row = NULL;
-	uint32_t i;
 
-	for (i = 0; i < rows->n && !row; i++)
+	for (uint32_t i = 0; i < rows->n && !row; i++)
 		if (!memcmp(&rows->cells[(size_t)i * rows->columns], key, sizeof(key)))
 			row = &rows->cells[(size_t)i * rows->columns];
 	if (!row) {
@@ -81,12 +80,11 @@ static void make_causes(struct digest_builder *m)
 	struct placed *all = xcalloc(m->words.n_sums + 1, sizeof(*all));
 	const struct thread *feeder =
 		m->a->idle.n_gpus ? gpu_feeder(&m->a->idle, &m->a->idle.gpus[0]) : NULL;
-	size_t i;
 
-	for (i = 0; i < m->words.n_sums; i++)
+	for (size_t i = 0; i < m->words.n_sums; i++)
 		all[i] = (struct placed){m->words.sums[i], i};
 	qsort(all, m->words.n_sums, sizeof(*all), by_ns);
-	for (i = 0; i < m->words.n_sums && i < CAUSES_MOST; i++) {
+	for (size_t i = 0; i < m->words.n_sums && i < CAUSES_MOST; i++) {
 		const struct idle_sum *sum = all[i].sum;
 		size_t gpu = gpu_of_sum(&m->a->idle, sum);
 

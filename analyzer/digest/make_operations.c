@@ -26,7 +26,6 @@ static void add_operation(struct digest_builder *m, uint32_t table, const struct
 {
 	uint64_t *row = digest_data_add(&m->data, table);
 	uint64_t *cause = &row[D_MEET_cause_a];
-	uint32_t i;
 
 	row[D_MEET_key] = s->key;
 	row[D_MEET_comm] = s->comm;
@@ -47,7 +46,7 @@ static void add_operation(struct digest_builder *m, uint32_t table, const struct
 	row[D_MEET_work] = s->work;
 	row[D_MEET_continues] = s->continues;
 	row[D_MEET_first] = s->first;
-	for (i = 0; i < s->n_causes; i++, cause += 2) {
+	for (uint32_t i = 0; i < s->n_causes; i++, cause += 2) {
 		cause[0] = digest_text(m, cause_text(m, &s->causes[i]));
 		cause[1] = s->causes[i].ns;
 		row[D_MEET_where_a + i] = s->causes[i].where;
@@ -68,9 +67,7 @@ static int by_submit(const void *a, const void *b)
 
 static void find_bases(const struct rank_sampled *all, size_t n, uint64_t *rank)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (!rank[D_RANK_base_ns] || all[i].submit_ns < rank[D_RANK_base_ns])
 			rank[D_RANK_base_ns] = all[i].submit_ns;
 		if (!rank[D_RANK_timer_base_ns] || all[i].begin_ns < rank[D_RANK_timer_base_ns])
@@ -80,9 +77,7 @@ static void find_bases(const struct rank_sampled *all, size_t n, uint64_t *rank)
 
 static void add_comms(struct digest_builder *m, const struct rank_samples *s)
 {
-	size_t i;
-
-	for (i = 0; i < s->n_comms; i++) {
+	for (size_t i = 0; i < s->n_comms; i++) {
 		const struct rank_comm_sum *sum = &s->comms[i];
 		uint64_t *row = digest_data_add(&m->data, D_COMM);
 
@@ -101,9 +96,8 @@ void digest_make_operations(struct digest_builder *m)
 {
 	const struct ranks *ranks = &m->a->ranks;
 	uint64_t *rank = m->data.tables[D_RANK].cells;
-	size_t i, j;
 
-	for (i = 0; i < ranks->n; i++) {
+	for (size_t i = 0; i < ranks->n; i++) {
 		const struct rank_samples *s = ranks->all[i]->samples;
 
 		if (!s)
@@ -114,9 +108,9 @@ void digest_make_operations(struct digest_builder *m)
 		if (s->n_slow)
 			qsort(s->slow, s->n_slow, sizeof(*s->slow), by_submit);
 		add_comms(m, s);
-		for (j = 0; j < s->n_least; j++)
+		for (size_t j = 0; j < s->n_least; j++)
 			add_operation(m, D_MEET, &s->least[j], rank);
-		for (j = 0; j < s->n_slow; j++)
+		for (size_t j = 0; j < s->n_slow; j++)
 			add_operation(m, D_SLOW, &s->slow[j], rank);
 	}
 }

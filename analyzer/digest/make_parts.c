@@ -17,9 +17,7 @@ static bool has_parts(const struct process *process)
 
 static bool any_has_parts(const struct model *model)
 {
-	size_t i;
-
-	for (i = 0; i < model->n_processes; i++)
+	for (size_t i = 0; i < model->n_processes; i++)
 		if (has_parts(&model->processes[i]))
 			return true;
 	return false;
@@ -27,9 +25,7 @@ static bool any_has_parts(const struct model *model)
 
 static const struct part_seen *seen_of(const struct process *process, uint32_t number)
 {
-	size_t i;
-
-	for (i = 0; i < process->n_parts_seen; i++)
+	for (size_t i = 0; i < process->n_parts_seen; i++)
 		if (process->parts_seen[i].number == number)
 			return &process->parts_seen[i];
 	return NULL;
@@ -38,9 +34,8 @@ static const struct part_seen *seen_of(const struct process *process, uint32_t n
 const char *digest_recording(struct digest_builder *m, const struct metadata *metadata)
 {
 	char text[2 * sizeof(metadata->uuid) + 1];
-	size_t i;
 
-	for (i = 0; i < sizeof(metadata->uuid); i++)
+	for (size_t i = 0; i < sizeof(metadata->uuid); i++)
 		snprintf(&text[2 * i], 3, "%02x", metadata->uuid[i]);
 	return arena_printf(&m->texts, "%s", text);
 }

@@ -19,7 +19,6 @@ struct digest *digest_new(void)
 void digest_free(struct digest *digest)
 {
 	struct digest_rank *rank, *next;
-	uint32_t i;
 
 	if (!digest)
 		return;
@@ -29,7 +28,7 @@ void digest_free(struct digest *digest)
 		free(rank->bytes);
 		free(rank);
 	}
-	for (i = 0; i < digest->n_sources; i++)
+	for (uint32_t i = 0; i < digest->n_sources; i++)
 		free(digest->sources[i]);
 	free(digest->sources);
 	digest_texts_release(&digest->texts);
@@ -154,13 +153,11 @@ static void repack(struct digest *digest, struct digest_rank *rank, const struct
 
 static void mark_texts(const struct digest *digest, const struct digest_data *data, uint32_t *used)
 {
-	uint32_t i, row, column;
-
-	for (i = 0; i < data->n_tables; i++)
-		for (column = 0; column < data->tables[i].columns; column++) {
+	for (uint32_t i = 0; i < data->n_tables; i++)
+		for (uint32_t column = 0; column < data->tables[i].columns; column++) {
 			if (digest->schema.tables[i].columns[column].type != DIGEST_TEXT)
 				continue;
-			for (row = 0; row < data->tables[i].n; row++)
+			for (uint32_t row = 0; row < data->tables[i].n; row++)
 				used[digest_cell(data, i, row, column)] = 1;
 		}
 }
@@ -170,9 +167,8 @@ static void forget_texts(struct digest *digest)
 {
 	struct digest_texts old = digest->texts;
 	uint32_t *map = xcalloc(old.n, sizeof(*map)), i;
-	struct digest_rank *rank;
 
-	for (rank = digest->by_key; rank; rank = rank->hh.next) {
+	for (struct digest_rank *rank = digest->by_key; rank; rank = rank->hh.next) {
 		unpack(digest, rank, &digest->other);
 		mark_texts(digest, &digest->other, map);
 	}
@@ -180,7 +176,7 @@ static void forget_texts(struct digest *digest)
 	for (i = 1; i < old.n; i++)
 		map[i] = map[i] ? digest_texts_add(&digest->texts, digest_texts_at(&old, i)) : 0;
 	map[0] = 0;
-	for (rank = digest->by_key; rank; rank = rank->hh.next) {
+	for (struct digest_rank *rank = digest->by_key; rank; rank = rank->hh.next) {
 		unpack(digest, rank, &digest->other);
 		repack(digest, rank, &digest->other, map);
 	}
@@ -200,12 +196,10 @@ static void look_at_texts(struct digest *digest)
 
 void digest_raise(struct digest *digest, unsigned int level)
 {
-	struct digest_rank *rank;
-
 	if (level <= digest->level)
 		return;
 	digest->level = level;
-	for (rank = digest->by_key; rank; rank = rank->hh.next) {
+	for (struct digest_rank *rank = digest->by_key; rank; rank = rank->hh.next) {
 		unpack(digest, rank, &digest->other);
 		digest_data_reduce(&digest->other, &digest->schema, level);
 		repack(digest, rank, &digest->other, NULL);
@@ -218,9 +212,8 @@ void digest_raise(struct digest *digest, unsigned int level)
 static bool is_other_run(const struct digest *digest)
 {
 	static const uint32_t of_run[] = {D_RANK_host, D_RANK_boot, D_RANK_pid};
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(of_run); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(of_run); i++)
 		if (rank_cell(&digest->work, of_run[i]) != rank_cell(&digest->other, of_run[i]))
 			return true;
 	return digest->work.tables[D_PART].n && digest->other.tables[D_PART].n &&
@@ -301,9 +294,7 @@ static void warn_different(struct digest *digest, const struct digest_rank *rank
 static const struct digest_rank *find_overlap(struct digest *digest,
 					      const struct digest_rank *first)
 {
-	const struct digest_rank *rank;
-
-	for (rank = first; rank; rank = rank->more) {
+	for (const struct digest_rank *rank = first; rank; rank = rank->more) {
 		unpack(digest, rank, &digest->other);
 		if (!are_disjoint(digest))
 			return rank;
@@ -388,10 +379,8 @@ static size_t size_of(const struct digest *digest, const struct digest_data *dat
 
 static void copy_data(struct digest_data *to, const struct digest_data *from)
 {
-	uint32_t i, row;
-
-	for (i = 0; i < from->n_tables; i++) {
-		for (row = 0; row < from->tables[i].n; row++)
+	for (uint32_t i = 0; i < from->n_tables; i++) {
+		for (uint32_t row = 0; row < from->tables[i].n; row++)
 			memcpy(digest_data_add(to, i),
 			       &from->tables[i].cells[(size_t)row * from->tables[i].columns],
 			       from->tables[i].columns * sizeof(uint64_t));
@@ -426,7 +415,6 @@ static uint32_t *map_texts(struct digest *into, const struct digest_texts *texts
 int digest_join(struct digest *into, const struct digest_schema *schema, const char *name)
 {
 	struct digest_schema old = into->schema;
-	struct digest_rank *rank;
 	const char *why;
 	int err = digest_schema_join(&into->schema, schema, &into->arena, &why);
 
@@ -437,7 +425,7 @@ int digest_join(struct digest *into, const struct digest_schema *schema, const c
 	}
 	if (!memcmp(&old, &into->schema, sizeof(old)))
 		return 0;
-	for (rank = into->by_key; rank; rank = rank->hh.next) {
+	for (struct digest_rank *rank = into->by_key; rank; rank = rank->hh.next) {
 		struct digest_cursor cursor = {rank->bytes, rank->bytes, rank->bytes + rank->n,
 					       NULL, NULL};
 
@@ -450,7 +438,6 @@ int digest_join(struct digest *into, const struct digest_schema *schema, const c
 
 int digest_merge(struct digest *into, const struct digest *from)
 {
-	struct digest_rank *rank;
 	uint32_t *map;
 	int err, first = 0;
 
@@ -459,7 +446,7 @@ int digest_merge(struct digest *into, const struct digest *from)
 		return err;
 	digest_raise(into, from->level);
 	map = map_texts(into, &from->texts);
-	for (rank = from->by_key; rank; rank = rank->hh.next) {
+	for (struct digest_rank *rank = from->by_key; rank; rank = rank->hh.next) {
 		struct digest_cursor cursor = {rank->bytes, rank->bytes, rank->bytes + rank->n,
 					       NULL, NULL};
 
@@ -482,10 +469,9 @@ static int by_key(const void *a, const void *b)
 struct digest_rank **digest_ranks(const struct digest *digest, size_t *n)
 {
 	struct digest_rank **all = xcalloc(digest->n_ranks + 1, sizeof(struct digest_rank *));
-	struct digest_rank *rank;
 
 	*n = 0;
-	for (rank = digest->by_key; rank; rank = rank->hh.next)
+	for (struct digest_rank *rank = digest->by_key; rank; rank = rank->hh.next)
 		all[(*n)++] = rank;
 	qsort(all, *n, sizeof(struct digest_rank *), by_key);
 	return all;

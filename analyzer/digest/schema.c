@@ -59,10 +59,9 @@ static int join_table(struct digest_table_info *table, const struct digest_table
 int digest_schema_join(struct digest_schema *schema, const struct digest_schema *more,
 		       struct arena *texts, const char **why)
 {
-	uint32_t i;
 	int err;
 
-	for (i = 0; i < more->n_tables; i++) {
+	for (uint32_t i = 0; i < more->n_tables; i++) {
 		if (i == schema->n_tables) {
 			schema->tables[schema->n_tables++] = more->tables[i];
 			continue;

@@ -19,10 +19,8 @@ void digest_texts_init(struct digest_texts *texts)
 
 void digest_texts_release(struct digest_texts *texts)
 {
-	uint32_t i;
-
 	HASH_CLEAR(hh, texts->by_text);
-	for (i = 0; i < texts->n; i++)
+	for (uint32_t i = 0; i < texts->n; i++)
 		free(texts->all[i]);
 	free(texts->all);
 	*texts = (struct digest_texts){0};

@@ -202,9 +202,7 @@ static bool again(const struct work *w, struct loop *loop)
 
 static void measure_alloc(struct work *w)
 {
-	size_t bytes;
-
-	for (bytes = 256; bytes <= (size_t)256 << 20; bytes *= 4) {
+	for (size_t bytes = 256; bytes <= (size_t)256 << 20; bytes *= 4) {
 		struct loop loop = {0};
 		void *p;
 
@@ -216,9 +214,7 @@ static void measure_alloc(struct work *w)
 
 static void measure_managed(struct work *w)
 {
-	size_t bytes;
-
-	for (bytes = 64 << 10; bytes <= (size_t)16 << 20; bytes *= 16) {
+	for (size_t bytes = 64 << 10; bytes <= (size_t)16 << 20; bytes *= 16) {
 		struct loop loop = {0};
 		void *p;
 
@@ -230,9 +226,7 @@ static void measure_managed(struct work *w)
 
 static void measure_pool(struct work *w)
 {
-	size_t bytes;
-
-	for (bytes = 4 << 10; bytes <= (size_t)64 << 20; bytes *= 16) {
+	for (size_t bytes = 4 << 10; bytes <= (size_t)64 << 20; bytes *= 16) {
 		struct loop loop = {0};
 		void *p;
 
@@ -247,9 +241,7 @@ static void measure_pool(struct work *w)
 
 static void measure_pinned(struct work *w)
 {
-	size_t bytes;
-
-	for (bytes = 4 << 10; bytes <= COPY_MAX; bytes *= 4) {
+	for (size_t bytes = 4 << 10; bytes <= COPY_MAX; bytes *= 4) {
 		struct loop loop = {0}, loop_ex = {0}, loop_pin = {0};
 		void *p;
 
@@ -293,9 +285,7 @@ static void measure_streams(struct work *w)
 
 static void measure_set(struct work *w)
 {
-	size_t bytes;
-
-	for (bytes = 4; bytes <= COPY_MAX; bytes *= 16) {
+	for (size_t bytes = 4; bytes <= COPY_MAX; bytes *= 16) {
 		struct loop loop = {0};
 
 		while (again(w, &loop)) {
@@ -337,12 +327,10 @@ static void measure_copies(struct work *w)
 		{HOST_TO_HOST, w->pinned[1], w->pinned[0]},
 		{HOST_TO_HOST, w->pageable[1], w->pageable[0]},
 	};
-	size_t i, bytes;
-	int async;
 
-	for (i = 0; i < ARRAY_SIZE(ways); i++)
-		for (async = 0; async < 2; async++)
-			for (bytes = 4; bytes <= COPY_MAX; bytes *= 4) {
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
+		for (int async = 0; async < 2; async++)
+			for (size_t bytes = 4; bytes <= COPY_MAX; bytes *= 4) {
 				struct loop loop = {0};
 
 				if (!ways[i].to || !ways[i].from)
@@ -359,9 +347,8 @@ static void measure_copies(struct work *w)
 static char *kernel_text(const struct side *s, unsigned int first, unsigned int n)
 {
 	char *text = xstrdup(".version 6.0\n.target sm_50\n.address_size 64\n"), *longer;
-	unsigned int i;
 
-	for (i = first; i < first + n; i++) {
+	for (unsigned int i = first; i < first + n; i++) {
 		longer = xasprintf("%s.visible .entry cudaspy_%s_%u()\n{\n\tret;\n}\n", text,
 				   s->name, i);
 		free(text);
@@ -392,9 +379,8 @@ static bool launch(struct work *w, void *call, void *kernel)
 static void ask_for_function(struct work *w, void *kernel)
 {
 	void *found;
-	unsigned int i;
 
-	for (i = 0; w->s->driver && i < ASKED; i++)
+	for (unsigned int i = 0; w->s->driver && i < ASKED; i++)
 		if (!make2(w->s, function, &found, kernel))
 			return;
 }
@@ -403,9 +389,8 @@ static void ask_for_function(struct work *w, void *kernel)
 static void measure_kernels(struct work *w, void *library, unsigned int first, unsigned int n)
 {
 	void *kernel = NULL, *call;
-	unsigned int i;
 
-	for (i = first; i < first + n; i++) {
+	for (unsigned int i = first; i < first + n; i++) {
 		char *name = xasprintf("cudaspy_%s_%u", w->s->name, i);
 		bool found = make3(w->s, library_kernel, &kernel, library, name);
 		struct loop loop = {0};
@@ -446,8 +431,6 @@ static bool measure_library(struct work *w, unsigned int first, unsigned int n)
 /* The first launch of a library loads more than those that follow. */
 static void measure_launches(struct work *w)
 {
-	unsigned int i;
-
 	if (!w->s->calls[CALL_library_load] || !w->s->calls[CALL_library_kernel]) {
 		fprintf(stderr,
 			"cudaspy calibrate: launches by the %s: too old to load a library: "
@@ -457,7 +440,7 @@ static void measure_launches(struct work *w)
 	}
 	if (!measure_library(w, 0, KERNELS))
 		return;
-	for (i = 0; i < LIBRARIES; i++)
+	for (unsigned int i = 0; i < LIBRARIES; i++)
 		measure_library(w, KERNELS + i, 1);
 }
 
@@ -465,9 +448,7 @@ static void measure_launches(struct work *w)
 
 static void free_buffers(struct work *w)
 {
-	unsigned int i;
-
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		if (w->device[i])
 			make1(w->s, release, w->device[i]);
 		if (w->pinned[i])
@@ -478,9 +459,7 @@ static void free_buffers(struct work *w)
 
 static void get_buffers(struct work *w)
 {
-	unsigned int i;
-
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		if (posix_memalign((void **)&w->pageable[i], 4096, COPY_MAX))
 			w->pageable[i] = NULL;
 		if (w->pageable[i])
@@ -523,12 +502,11 @@ static bool use_device(const struct side *runtime, const struct side *driver, un
 	function retain = (function)dlsym(driver->library, "cuDevicePrimaryCtxRetain");
 	function set_current = (function)dlsym(driver->library, "cuCtxSetCurrent");
 	void *context = NULL;
-	unsigned int i;
 	int result;
 
 	if (set_device) {
 		result = set_device(device, 0, 0, 0, 0, 0, 0, 0);
-		for (i = 0; i < REPEATS && !result; i++)
+		for (unsigned int i = 0; i < REPEATS && !result; i++)
 			set_device(device, 0, 0, 0, 0, 0, 0, 0);
 	} else {
 		result = retain && set_current ? retain(WORD(&context), device, 0, 0, 0, 0, 0, 0)

@@ -30,9 +30,8 @@ static bool first_launch(struct cold_marks *m, uint32_t kernel, uint8_t device)
 static bool first_start(struct cold_marks *m, uint32_t fn, uint8_t device)
 {
 	uint64_t start = (uint64_t)fn << 8 | device;
-	size_t i;
 
-	for (i = 0; i < m->n_starts; i++)
+	for (size_t i = 0; i < m->n_starts; i++)
 		if (m->starts[i] == start)
 			return false;
 	m->starts = grow(m->starts, m->n_starts, sizeof(*m->starts));
@@ -64,9 +63,7 @@ enum cold_kind cold_first(struct cold_marks *m, const struct record *record, uin
 
 static void forget_kernels(struct cold_marks *m)
 {
-	size_t i;
-
-	for (i = 0; i < m->n_pages; i++)
+	for (size_t i = 0; i < m->n_pages; i++)
 		free(m->kernels[i]);
 	free(m->kernels);
 	m->kernels = NULL;

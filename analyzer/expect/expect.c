@@ -52,13 +52,11 @@ static void put(struct expect *e, struct call_class *c)
 
 void expect_grow_table(struct expect *e)
 {
-	size_t i;
-
 	free(e->table);
 	e->n_table = e->n_table ? 2 * e->n_table : 512;
 	e->table_shift = 64 - (unsigned int)__builtin_ctzll(e->n_table);
 	e->table = xcalloc(e->n_table, sizeof(*e->table));
-	for (i = 0; i < e->n_classes; i++)
+	for (size_t i = 0; i < e->n_classes; i++)
 		if (e->classes[i]->key.flags & (CLASS_COPY | CLASS_MEMORY))
 			put(e, e->classes[i]);
 }
@@ -126,17 +124,15 @@ static void free_names(char **names, size_t n)
 
 void expect_release(struct expect *e)
 {
-	size_t i;
-
 	phases_release(&e->phases);
-	for (i = 0; i < e->n_classes; i++) {
+	for (size_t i = 0; i < e->n_classes; i++) {
 		histogram_release(&e->classes[i]->clean);
 		histogram_release(&e->classes[i]->all);
 		histogram_release(&e->classes[i]->rested);
 		histogram_release(&e->classes[i]->kernel);
 		free(e->classes[i]);
 	}
-	for (i = 0; e->processes && i < e->set->n_traces; i++)
+	for (size_t i = 0; e->processes && i < e->set->n_traces; i++)
 		cold_marks_release(&e->processes[i]);
 	free_names(e->machine.drivers, e->machine.n_drivers);
 	free_names(e->machine.gpus, e->machine.n_gpus);
@@ -337,12 +333,11 @@ static bool from_neighbour(const struct expect *e, struct call_class *c)
 {
 	bool by_size = is_by_size(e, c);
 	struct class_key key = c->key;
-	int distance, side;
 
 	if (!c->key.bucket)
 		return false;
-	for (distance = 1; distance <= (by_size ? NEIGHBOUR_BUCKETS : UINT8_MAX); distance++)
-		for (side = -1; side <= 1; side += 2) {
+	for (int distance = 1; distance <= (by_size ? NEIGHBOUR_BUCKETS : UINT8_MAX); distance++)
+		for (int side = -1; side <= 1; side += 2) {
 			int bucket = c->key.bucket + side * distance;
 			const struct call_class *other;
 
@@ -365,12 +360,11 @@ static bool from_neighbour(const struct expect *e, struct call_class *c)
 static void widen_spread(const struct expect *e, struct call_class *c)
 {
 	struct class_key key = c->key;
-	unsigned int bucket;
 
 	if (!is_known(c) || c->source == EXPECT_PROFILE || c->samples >= EXPECT_STRONG ||
 	    !c->key.bucket || is_by_size(e, c))
 		return;
-	for (bucket = 1; bucket <= UINT8_MAX; bucket++) {
+	for (unsigned int bucket = 1; bucket <= UINT8_MAX; bucket++) {
 		const struct call_class *other;
 
 		key.bucket = (uint8_t)bucket;
@@ -408,18 +402,16 @@ static void settle(struct expect *e, struct call_class *c)
 
 void expect_settle(struct expect *e, const struct profile *profile, const struct profile *prior)
 {
-	size_t i;
-
 	e->profile = profile;
 	e->prior = prior;
 	e->prior_fits = prior && prior_is_of(prior, &e->machine);
-	for (i = 0; i < e->n_classes; i++)
+	for (size_t i = 0; i < e->n_classes; i++)
 		if (!from_profile(e, e->classes[i]))
 			from_clean_calls(e, e->classes[i]);
-	for (i = 0; i < e->n_classes; i++)
+	for (size_t i = 0; i < e->n_classes; i++)
 		if (e->classes[i]->source == EXPECT_NONE)
 			settle_poor(e, e->classes[i]);
-	for (i = 0; i < e->n_classes; i++) {
+	for (size_t i = 0; i < e->n_classes; i++) {
 		widen_spread(e, e->classes[i]);
 		settle_rested(e, e->classes[i]);
 	}

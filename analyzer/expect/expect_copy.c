@@ -33,13 +33,11 @@ static struct call_class *of_copy(const struct expect *copy, const struct call_c
 
 static void copy_with(struct expect *copy, const struct expect *e, bool empty)
 {
-	size_t i;
-
 	*copy = *e;
 	copy->arena = (struct arena){0};
 	copy->n_copied = e->n_classes;
 	copy->classes = xcalloc(room_for(e->n_classes), sizeof(struct call_class *));
-	for (i = 0; i < e->n_classes; i++) {
+	for (size_t i = 0; i < e->n_classes; i++) {
 		copy->classes[i] = xrealloc(NULL, 1, sizeof(struct call_class));
 		if (empty)
 			*copy->classes[i] = (struct call_class){.key = e->classes[i]->key,
@@ -49,10 +47,10 @@ static void copy_with(struct expect *copy, const struct expect *e, bool empty)
 		copy->classes[i]->calls = copy->classes[i]->total_ns = 0;
 	}
 	copy->plain = xcalloc(e->n_plain, sizeof(struct call_class *));
-	for (i = 0; i < e->n_plain; i++)
+	for (size_t i = 0; i < e->n_plain; i++)
 		copy->plain[i] = of_copy(copy, e->plain[i]);
 	copy->table = xcalloc(e->n_table, sizeof(*copy->table));
-	for (i = 0; i < e->n_table; i++)
+	for (size_t i = 0; i < e->n_table; i++)
 		copy->table[i] =
 			(struct class_place){e->table[i].key, of_copy(copy, e->table[i].class)};
 }
@@ -70,9 +68,7 @@ void expect_copy_empty(struct expect *copy, const struct expect *e)
 /* Histograms are the original's, or released; new classes have none. */
 void expect_release_copy(struct expect *copy)
 {
-	size_t i;
-
-	for (i = 0; i < copy->n_classes; i++)
+	for (size_t i = 0; i < copy->n_classes; i++)
 		free(copy->classes[i]);
 	free(copy->classes);
 	free(copy->plain);

@@ -26,12 +26,11 @@ bool expect_join(struct expect *whole, struct expect *const *parts, struct join 
 {
 	struct creation_order order = {0};
 	bool same = true;
-	size_t i, j;
 
-	for (i = 0; i < join->n; i++) {
+	for (size_t i = 0; i < join->n; i++) {
 		const struct expect *e = parts[i];
 
-		for (j = 0; j < e->n_classes; j++)
+		for (size_t j = 0; j < e->n_classes; j++)
 			if (j < e->n_copied)
 				join_calls_of_class(whole->classes[j], e->classes[j]);
 			else
@@ -39,7 +38,7 @@ bool expect_join(struct expect *whole, struct expect *const *parts, struct join 
 						   e->classes[j]);
 	}
 	creation_order_sort(&order);
-	for (i = 0; i < order.n; i++) {
+	for (size_t i = 0; i < order.n; i++) {
 		const struct call_class *class = order.all[i].what;
 		struct call_class *sum = expect_class_of_key(whole, &class->key);
 

@@ -63,12 +63,11 @@ static void add_runs(struct lesson *lesson, struct trace *trace)
 {
 	uint64_t *records = xcalloc(trace->n_streams + 1, sizeof(*records)), all = 0, least;
 	struct run *run = NULL;
-	size_t i;
 
-	for (i = 0; i < trace->n_streams; i++)
+	for (size_t i = 0; i < trace->n_streams; i++)
 		all += records[i] = records_of(trace->streams[i]);
 	least = all < 2 * RUN_LEAST ? UINT64_MAX : max_u64(RUN_LEAST, all / RUNS_MOST);
-	for (i = 0; i < trace->n_streams; i++) {
+	for (size_t i = 0; i < trace->n_streams; i++) {
 		if (!run || run->records >= least)
 			run = add_run(lesson, trace, i);
 		run->n_streams++;
@@ -105,13 +104,12 @@ static void make_runs(struct lesson *lesson)
 {
 	const struct trace_set *set = lesson->e->set;
 	const struct run *session = NULL;
-	size_t i;
 
-	for (i = 0; i < set->n_traces; i++)
+	for (size_t i = 0; i < set->n_traces; i++)
 		add_runs(lesson, set->traces[i]);
 	lesson->sessions = xcalloc(lesson->n + 1, sizeof(*lesson->sessions));
 	lesson->others = xcalloc(lesson->n + 1, sizeof(*lesson->others));
-	for (i = 0; i < lesson->n; i++) {
+	for (size_t i = 0; i < lesson->n; i++) {
 		struct run *run = &lesson->runs[i];
 
 		if (is_first(lesson, run))
@@ -178,23 +176,19 @@ static void join_class(struct expect *e, struct call_class *c)
 
 static void join_names(char ***names, size_t *n, char *const *more, size_t n_more)
 {
-	size_t i;
-
-	for (i = 0; i < n_more; i++)
+	for (size_t i = 0; i < n_more; i++)
 		machine_add_name(names, n, more[i]);
 }
 
 /* Those of several streams: the first one's MPS counts, as for the model. */
 static void join_use(struct trace_use *use, struct trace_use *more)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(use->devices); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(use->devices); i++) {
 		use->devices[i] |= more->devices[i];
 		use->timed[i] |= more->timed[i];
 	}
 	use->gpu_times |= more->gpu_times;
-	for (i = 0; i < more->n_gpus; i++) {
+	for (size_t i = 0; i < more->n_gpus; i++) {
 		use->gpus = grow(use->gpus, use->n_gpus, sizeof(*use->gpus));
 		use->gpus[use->n_gpus++] = more->gpus[i];
 	}
@@ -298,14 +292,12 @@ static void sum_up(struct call_class *c)
 
 static void init(struct expect *e, struct trace_set *set)
 {
-	size_t i;
-
 	*e = (struct expect){.set = set, .probed = true};
 	e->processes = xcalloc(set->n_traces, sizeof(*e->processes));
 	e->last_ns = xcalloc(set->n_traces, sizeof(*e->last_ns));
 	phases_init(&e->phases, set);
 	expect_grow_table(e);
-	for (i = 0; i < set->n_traces; i++) {
+	for (size_t i = 0; i < set->n_traces; i++) {
 		free(set->traces[i]->use.gpus);
 		free(set->traces[i]->use.mps);
 		set->traces[i]->use = (struct trace_use){0};
@@ -317,14 +309,13 @@ static void init(struct expect *e, struct trace_set *set)
 static bool learn_all(struct expect *e, struct trace_set *set, unsigned int jobs)
 {
 	struct lesson lesson = {.e = e, .apart = jobs > 1};
-	size_t i;
 
 	init(e, set);
 	make_runs(&lesson);
 	jobs_log("first reading: %zu runs of streams by %u threads", lesson.n, jobs);
 	pool_run(jobs, lesson.n_sessions, read_session, note_session, &lesson);
 	pool_run(jobs, lesson.n_others, read_other, join_read, &lesson);
-	for (i = 0; i < e->n_classes; i++)
+	for (size_t i = 0; i < e->n_classes; i++)
 		sum_up(e->classes[i]);
 	free(lesson.runs);
 	free(lesson.sessions);

@@ -71,11 +71,9 @@ static inline bool is_stream(const struct busy_stream *b, uint64_t stream, uint8
 /* NULL: it has no work. */
 static inline struct busy_stream *find_busy(struct learner *l, uint64_t stream, uint8_t device)
 {
-	size_t i;
-
 	if (l->n_busy && likely(is_stream(&l->busy[l->recent], stream, device)))
 		return &l->busy[l->recent];
-	for (i = 0; i < l->n_busy; i++)
+	for (size_t i = 0; i < l->n_busy; i++)
 		if (is_stream(&l->busy[i], stream, device)) {
 			l->recent = i;
 			return &l->busy[i];
@@ -102,9 +100,7 @@ static inline void submit(struct learner *l, const struct record *record,
 /* The call has waited: what it waited for is done. */
 static void finish(struct learner *l, const struct record *record, uint8_t what)
 {
-	size_t i;
-
-	for (i = 0; i < l->n_busy; i++) {
+	for (size_t i = 0; i < l->n_busy; i++) {
 		struct busy_stream *b = &l->busy[i];
 		bool done = what == GPU_WAIT_EVENT
 				    ? record->event == SPY_EV_OP && record_object(record) &&
@@ -266,9 +262,7 @@ static inline void learn_call(struct learner *l, const struct record *record)
 
 void machine_add_name(char ***names, size_t *n, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < *n; i++)
+	for (size_t i = 0; i < *n; i++)
 		if (!strcmp((*names)[i], name))
 			return;
 	*names = grow(*names, *n, sizeof(char *));
@@ -435,11 +429,10 @@ void learn_streams(struct learned *learned, struct trace_set *set, struct stream
 		   size_t n, const struct phase_windows *session)
 {
 	struct learner l = {.learned = learned, .e = &learned->e};
-	size_t i;
 
 	*learned = (struct learned){.e.set = set, .windows = *session, .passed_at = UINT64_MAX};
 	expect_grow_table(&learned->e);
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		learn_stream(&l, streams[i]);
 	cold_marks_release(&l.marks);
 	signatures_release(&l.signatures);

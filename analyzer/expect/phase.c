@@ -17,11 +17,9 @@
 
 void phases_init(struct phases *p, const struct trace_set *set)
 {
-	size_t i;
-
 	*p = (struct phases){.n = set->n_traces, .set = set};
 	p->all = xcalloc(p->n, sizeof(*p->all));
-	for (i = 0; i < p->n; i++)
+	for (size_t i = 0; i < p->n; i++)
 		p->all[i] = (struct phase){.end_ns = UINT64_MAX};
 }
 
@@ -37,12 +35,10 @@ void phases_release(struct phases *p)
 /* Every other one is left. */
 static void thin_out(struct phase_site *site)
 {
-	uint32_t i;
-
 	if (site->n_samples % 2)
 		site->next += site->stride;
 	site->n_samples = (site->n_samples + 1) / 2;
-	for (i = 0; i < site->n_samples; i++)
+	for (uint32_t i = 0; i < site->n_samples; i++)
 		site->samples[i] = site->samples[2 * i];
 	site->stride *= 2;
 }
@@ -60,11 +56,10 @@ void phase_sample(struct phase_site *site, uint64_t time)
 static void grow_places(struct phases *p)
 {
 	struct phases old = *p;
-	size_t i;
 
 	p->n_places = old.n_places ? 2 * old.n_places : PLACES_FIRST;
 	p->sites = xcalloc(p->n_places, sizeof(*p->sites));
-	for (i = 0; i < old.n_places; i++)
+	for (size_t i = 0; i < old.n_places; i++)
 		if (old.sites[i].key)
 			*phase_place(p, old.sites[i].key) = old.sites[i];
 	free(old.sites);
@@ -86,13 +81,12 @@ struct phase_site *phase_add_site(struct phases *p, uint64_t key, uint8_t event)
 static void join_site(struct phase_site *site, const struct phase_site *more)
 {
 	uint64_t before = site->count;
-	uint32_t i;
 
 	site->first = min_u64(site->first, more->first);
 	site->last = max_u64(site->last, more->last);
 	while (site->stride < more->stride)
 		thin_out(site);
-	for (i = 0; i < more->n_samples; i++) {
+	for (uint32_t i = 0; i < more->n_samples; i++) {
 		site->count = before + 1 + i * more->stride;
 		if (site->count >= site->next)
 			phase_sample(site, more->samples[i]);
@@ -111,8 +105,6 @@ static void take_sites(struct phases *p, struct phases *more)
 
 void phases_join(struct phases *p, struct phases *more)
 {
-	size_t i;
-
 	if (more->longest > p->longest) {
 		p->longest = more->longest;
 		p->longest_at = more->longest_at;
@@ -121,7 +113,7 @@ void phases_join(struct phases *p, struct phases *more)
 		take_sites(p, more);
 		return;
 	}
-	for (i = 0; i < more->n_places; i++) {
+	for (size_t i = 0; i < more->n_places; i++) {
 		const struct phase_site *site = &more->sites[i];
 		struct phase_site *own;
 
@@ -153,9 +145,8 @@ static int by_time(const void *a, const void *b)
 static uint64_t longest_gap(const uint64_t *times, uint32_t from, uint32_t to)
 {
 	uint64_t longest = 0;
-	uint32_t i;
 
-	for (i = from + 1; i <= to; i++)
+	for (uint32_t i = from + 1; i <= to; i++)
 		if (times[i] - times[i - 1] > longest)
 			longest = times[i] - times[i - 1];
 	return longest;
@@ -234,9 +225,8 @@ static size_t find_borders(struct phases *p, struct border *borders)
 static double most_votes(const struct border *borders, size_t n)
 {
 	double votes = 0, most = 0;
-	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		votes += borders[i].weight;
 		most = votes > most ? votes : most;
 	}
@@ -247,10 +237,9 @@ static double most_votes(const struct border *borders, size_t n)
 static bool find_stretch(const struct border *borders, size_t n, struct stretch *found)
 {
 	double most = most_votes(borders, n), votes = 0, before;
-	size_t i;
 
 	*found = (struct stretch){.begin = UINT64_MAX};
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		before = votes;
 		votes += borders[i].weight;
 		if (before < most / 2 && votes >= most / 2)
@@ -269,9 +258,8 @@ static uint64_t longest_wait(const struct phases *p, const uint64_t *times, size
 			     uint64_t to)
 {
 	uint64_t longest = 0, begin = 0;
-	size_t i;
 
-	for (i = 1; i < n; i++) {
+	for (size_t i = 1; i < n; i++) {
 		if (times[i - 1] < from || times[i] > to || times[i] - times[i - 1] <= longest)
 			continue;
 		begin = times[i - 1];
@@ -290,7 +278,6 @@ static uint64_t busy_time(const struct phases *p, const struct stretch *work, bo
 	uint64_t *times = xcalloc((PHASE_SAMPLES + 2) * p->n_sites + 1, sizeof(*times));
 	uint64_t waits;
 	size_t i, n = 0;
-	uint32_t j;
 
 	for (i = 0; i < p->n_places; i++) {
 		const struct phase_site *site = &p->sites[i];
@@ -299,7 +286,7 @@ static uint64_t busy_time(const struct phases *p, const struct stretch *work, bo
 			continue;
 		times[n++] = site->first;
 		times[n++] = site->last;
-		for (j = 0; j < site->n_samples; j++)
+		for (uint32_t j = 0; j < site->n_samples; j++)
 			times[n++] = site->samples[j];
 	}
 	qsort(times, n, sizeof(*times), by_time);
@@ -419,9 +406,8 @@ static double count_work(const struct phases *p, const struct trace *trace,
 {
 	uint64_t step = (work->end - work->begin) / steps;
 	double count = 0;
-	size_t i;
 
-	for (i = 0; i < p->n_places; i++)
+	for (size_t i = 0; i < p->n_places; i++)
 		if (hands_over_work(p, trace, &p->sites[i]))
 			count += count_within(&p->sites[i], work, step);
 	return count;

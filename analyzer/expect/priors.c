@@ -45,9 +45,7 @@ const char *priors_row(size_t i, const char **gpu, const char **driver, size_t *
 
 bool prior_is_of(const struct profile *p, const struct machine *machine)
 {
-	size_t i;
-
-	for (i = 0; i < p->n_gpus; i++)
+	for (size_t i = 0; i < p->n_gpus; i++)
 		if (profile_names(machine->gpus, machine->n_gpus, p->gpus[i]))
 			return true;
 	return false;
@@ -57,12 +55,11 @@ bool priors_choose(struct profile *p, const struct machine *machine)
 {
 	const struct row *best = &rows[0];
 	int most = 0;
-	size_t i;
 
 	*p = (struct profile){0};
 	if (!machine->n_gpus)
 		return false;
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		int fits = 0;
 
 		if (profile_names(machine->gpus, machine->n_gpus, rows[i].gpu))

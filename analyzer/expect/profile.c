@@ -29,11 +29,9 @@
 
 void profile_release(struct profile *p)
 {
-	size_t i;
-
-	for (i = 0; i < p->n_classes; i++)
+	for (size_t i = 0; i < p->n_classes; i++)
 		free(p->classes[i].function);
-	for (i = 0; i < p->n_gpus; i++)
+	for (size_t i = 0; i < p->n_gpus; i++)
 		free(p->gpus[i]);
 	free(p->classes);
 	free(p->gpus);
@@ -78,9 +76,7 @@ static void add_class(struct profile *p, const char *function, const struct prof
 
 static void add_gpu(struct profile *p, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < p->n_gpus; i++)
+	for (size_t i = 0; i < p->n_gpus; i++)
 		if (!strcmp(p->gpus[i], name))
 			return;
 	p->gpus = grow(p->gpus, p->n_gpus, sizeof(char *));
@@ -123,13 +119,11 @@ static bool measured(const struct call_class *c, uint8_t contract, struct profil
 
 void profile_make(struct profile *p, const struct expect *e)
 {
-	size_t i;
-
 	*p = (struct profile){.version = xstrdup(CUDASPY_VERSION), .date = date_now()};
 	p->driver = xstrdup(e->machine.n_drivers ? e->machine.drivers[0] : "unknown");
-	for (i = 0; i < e->machine.n_gpus; i++)
+	for (size_t i = 0; i < e->machine.n_gpus; i++)
 		add_gpu(p, e->machine.gpus[i]);
-	for (i = 0; i < e->n_classes; i++) {
+	for (size_t i = 0; i < e->n_classes; i++) {
 		const struct function *f = &e->set->functions.all[e->classes[i]->key.fn];
 		struct profile_class class = {0};
 
@@ -168,11 +162,10 @@ static json_t *class_to_json(const struct profile_class *class)
 static json_t *profile_to_json(const struct profile *p)
 {
 	json_t *root = json_object(), *gpus = json_array(), *classes = json_array();
-	size_t i;
 
-	for (i = 0; i < p->n_gpus; i++)
+	for (size_t i = 0; i < p->n_gpus; i++)
 		json_array_append_new(gpus, json_string(p->gpus[i]));
-	for (i = 0; i < p->n_classes; i++)
+	for (size_t i = 0; i < p->n_classes; i++)
 		json_array_append_new(classes, class_to_json(&p->classes[i]));
 	json_object_set_new(root, "schema", json_string(PROFILE_SCHEMA));
 	json_object_set_new(root, "cudaspy", json_string(p->version));
@@ -442,19 +435,18 @@ char *profile_describe(const struct profile *p)
 static bool profile_fits(const struct profile *p, const struct machine *machine, char **why)
 {
 	char *described = profile_describe(p);
-	size_t i;
 
 	*why = NULL;
 	if (!machine->n_drivers || !machine->n_gpus)
 		*why = xasprintf("%s: the %s: not used, because the traces do not name their "
 				 "driver and GPU",
 				 p->path, described);
-	for (i = 0; i < machine->n_drivers && !*why; i++)
+	for (size_t i = 0; i < machine->n_drivers && !*why; i++)
 		if (strcmp(machine->drivers[i], p->driver) != 0)
 			*why = xasprintf("%s: the %s: not used, because the traces are of "
 					 "driver %s",
 					 p->path, described, machine->drivers[i]);
-	for (i = 0; i < machine->n_gpus && !*why; i++)
+	for (size_t i = 0; i < machine->n_gpus && !*why; i++)
 		if (!profile_names(p->gpus, p->n_gpus, machine->gpus[i]))
 			*why = xasprintf("%s: the %s: not used, because the traces are of a GPU "
 					 "%s",
@@ -483,9 +475,8 @@ char *profile_default_path(const char *driver, const char *gpu)
 static int choose_default(struct profile *p, const struct machine *machine)
 {
 	int err = -ENOENT;
-	size_t i;
 
-	for (i = 0; i < machine->n_gpus && machine->n_drivers && err == -ENOENT; i++) {
+	for (size_t i = 0; i < machine->n_gpus && machine->n_drivers && err == -ENOENT; i++) {
 		char *path = profile_default_path(machine->drivers[0], machine->gpus[i]);
 
 		if (path) {

@@ -20,7 +20,6 @@ void signatures_release(struct signature_cache *cache)
 static void make_room(struct signature_cache *cache)
 {
 	struct signature_cache old = *cache;
-	size_t i;
 
 	if (2 * (cache->n + 1) <= cache->n_places)
 		return;
@@ -32,7 +31,7 @@ static void make_room(struct signature_cache *cache)
 	cache->n_places = old.n_places ? 4 * old.n_places : PLACES_FIRST;
 	cache->shift = 64 - (unsigned int)__builtin_ctzll(cache->n_places);
 	cache->all = xcalloc(cache->n_places, sizeof(*cache->all));
-	for (i = 0; i < old.n_places; i++)
+	for (size_t i = 0; i < old.n_places; i++)
 		if (old.all[i].detail)
 			*signature_place(cache, old.all[i].head, old.all[i].detail) = old.all[i];
 	free(old.all);

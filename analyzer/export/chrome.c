@@ -125,12 +125,10 @@ static void put_argument(struct chrome *c, const struct slice_argument *argument
 
 static void put_arguments(struct chrome *c, const struct slice *slice)
 {
-	size_t i;
-
 	if (!slice->n)
 		return;
 	PUT(c, ",\"args\":{");
-	for (i = 0; i < slice->n; i++) {
+	for (size_t i = 0; i < slice->n; i++) {
 		if (i)
 			PUT(c, ",");
 		put_argument(c, &slice->arguments[i]);
@@ -252,19 +250,15 @@ static void set_constant(struct constant *constant, const char *format, const ch
 
 static void set_constants(struct chrome *c)
 {
-	size_t i;
-
-	for (i = 0; i < SLICE_CATEGORY_COUNT; i++)
+	for (size_t i = 0; i < SLICE_CATEGORY_COUNT; i++)
 		set_constant(&c->categories[i], "\"%s\"", slice_categories[i]);
-	for (i = 0; i < ARGUMENT_COUNT_ALL; i++)
+	for (size_t i = 0; i < ARGUMENT_COUNT_ALL; i++)
 		set_constant(&c->keys[i], "\"%s\":", slice_argument_keys[i]);
 }
 
 static void free_texts(struct json_text *texts, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		free(texts[i].text);
 	free(texts);
 }

@@ -12,9 +12,7 @@ const size_t n_export_formats = ARRAY_SIZE(export_formats);
 
 const struct export_format *export_find(const char *name)
 {
-	size_t i;
-
-	for (i = 0; name && i < n_export_formats; i++)
+	for (size_t i = 0; name && i < n_export_formats; i++)
 		if (!strcmp(export_formats[i].name, name))
 			return &export_formats[i];
 	if (name)

@@ -65,12 +65,10 @@ static uint32_t *place_of(const struct folded *f, uint32_t above, uint32_t name)
 
 static void grow_table(struct folded *f)
 {
-	uint32_t i;
-
 	free(f->places);
 	f->n_places = f->n_places ? 2 * f->n_places : 1024;
 	f->places = xcalloc(f->n_places, sizeof(*f->places));
-	for (i = 1; i < f->n; i++)
+	for (uint32_t i = 1; i < f->n; i++)
 		*place_of(f, f->nodes[i].above, f->nodes[i].name) = i + 1;
 }
 
@@ -134,11 +132,10 @@ static uint32_t thread_node(struct folded *f, uint32_t above, const struct threa
 static uint64_t hash_of(const struct stack *stack)
 {
 	uint64_t hash = hash_mix(stack->n ^ (uint64_t)stack->n_python << 8);
-	uint8_t i;
 
-	for (i = 0; i < stack->n; i++)
+	for (uint8_t i = 0; i < stack->n; i++)
 		hash = hash_mix(hash ^ hash >> 29 ^ stack->frames[i]);
-	for (i = 0; i < stack->n_python; i++)
+	for (uint8_t i = 0; i < stack->n_python; i++)
 		hash = hash_mix(hash ^ hash >> 29 ^
 				((uint64_t)stack->python[i].code << 32 | stack->python[i].line));
 	return hash;
@@ -149,9 +146,8 @@ static uint32_t add_frames(struct folded *f, uint32_t node, const struct stack *
 {
 	struct arena texts = {0};
 	const struct table *table = report_stack(&texts, f->job->symbols, stack, 0);
-	size_t i;
 
-	for (i = table->n_rows; i-- > 0;) {
+	for (size_t i = table->n_rows; i-- > 0;) {
 		const char *shown = table_text(table, i, &table->kind->columns[0]);
 
 		if (shown)
@@ -225,11 +221,10 @@ static void add_lost(struct folded *f, const struct record *record,
 static void on_call(void *data, const struct record *record, const struct completed_call *call)
 {
 	struct folded *f = data;
-	size_t i;
 
 	if (!call->divided)
 		return;
-	for (i = 0; i < BUCKET_COUNT; i++) {
+	for (size_t i = 0; i < BUCKET_COUNT; i++) {
 		uint64_t ns = call->bucket_ns[i];
 
 		if (i == BUCKET_IOCTL)
@@ -259,9 +254,7 @@ static void put_frames(struct folded *f, uint32_t node)
 
 static void put_lines(struct folded *f)
 {
-	uint32_t i;
-
-	for (i = 1; i < f->n; i++) {
+	for (uint32_t i = 1; i < f->n; i++) {
 		if (!f->nodes[i].ns)
 			continue;
 		put_frames(f, i);

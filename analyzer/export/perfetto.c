@@ -269,14 +269,12 @@ static void put_flow(struct perfetto *p, const struct slice *slice)
 
 static void put_slice(struct perfetto *p, unsigned int type, const struct slice *slice)
 {
-	size_t i;
-
 	begin_event(p, type, slice->track);
 	put_category(p, slice->category);
 	if (unlikely(is_new(p, &p->names, slice->name)))
 		intern(p, INTERNED_NAMES, slice->name + 1ull, events_name(p->events, slice->name));
 	proto_number(&p->event, EVENT_NAME, slice->name + 1ull);
-	for (i = 0; i < slice->n; i++)
+	for (size_t i = 0; i < slice->n; i++)
 		put_argument(p, &slice->arguments[i]);
 	put_flow(p, slice);
 	put_event(p, slice->begin_ns);
@@ -356,9 +354,7 @@ static void warn_of_old_file(const struct perfetto *p)
 /* The other files get their names before the first one does. */
 static int end_files(struct perfetto *p, int err)
 {
-	uint32_t i;
-
-	for (i = 0; i + 1 < p->file; i++) {
+	for (uint32_t i = 0; i + 1 < p->file; i++) {
 		if (err)
 			target_discard(&p->more[i]);
 		else

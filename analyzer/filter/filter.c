@@ -56,9 +56,8 @@ static void list_sort(struct listing *l)
 static char *join(const struct listing *l)
 {
 	char *text = xstrdup(""), *longer;
-	size_t i;
 
-	for (i = 0; i < l->n && i < SHOWN; i++) {
+	for (size_t i = 0; i < l->n && i < SHOWN; i++) {
 		longer = xasprintf("%s%s%s", text, i ? ", " : "", l->all[i]);
 		free(text);
 		text = longer;
@@ -91,9 +90,7 @@ static void list_threads(const struct filtering *f, struct listing *l)
 
 static void list_functions(const struct filtering *f, struct listing *l)
 {
-	uint32_t fn;
-
-	for (fn = 0; fn < f->survey.n_functions; fn++)
+	for (uint32_t fn = 0; fn < f->survey.n_functions; fn++)
 		if (f->survey.functions[fn] & SURVEY_CALLED)
 			list_add(l, xstrdup(f->set->functions.all[fn].name));
 }
@@ -101,9 +98,8 @@ static void list_functions(const struct filtering *f, struct listing *l)
 static void list_ranges(const struct filtering *f, struct listing *l)
 {
 	const struct range_names *names = &f->survey.ranges;
-	size_t i;
 
-	for (i = 0; i < names->n; i++) {
+	for (size_t i = 0; i < names->n; i++) {
 		const struct range_name *shown = range_shown(names->all[i]);
 
 		/* Not the name for those unknown; families are shown in place of their members. */
@@ -115,23 +111,21 @@ static void list_ranges(const struct filtering *f, struct listing *l)
 
 static void list_kind(const struct filtering *f, enum filter_kind kind, struct listing *l)
 {
-	size_t i;
-
 	switch (kind) {
 	case FILTER_THREAD:
 		list_threads(f, l);
 		break;
 	case FILTER_GPU:
-		for (i = 0; i < SURVEY_DEVICES; i++)
+		for (size_t i = 0; i < SURVEY_DEVICES; i++)
 			if (f->survey.devices[i])
 				list_add(l, xasprintf("%zu", i));
 		break;
 	case FILTER_RANK:
-		for (i = 0; i < f->survey.n_ranks; i++)
+		for (size_t i = 0; i < f->survey.n_ranks; i++)
 			list_add(l, xasprintf("%u", f->survey.ranks[i].number));
 		break;
 	case FILTER_PROCESS:
-		for (i = 0; i < f->set->n_traces; i++)
+		for (size_t i = 0; i < f->set->n_traces; i++)
 			list_add(l, xasprintf("%s (%u)", f->set->traces[i]->program,
 					      f->set->traces[i]->pid));
 		break;
@@ -178,12 +172,10 @@ static int no_such(const struct filtering *f, enum filter_kind kind, const char 
 
 static bool item_fits_thread(const char *item, const struct survey_thread *thread)
 {
-	const struct survey_name *name;
-
 	if (filter_item_is(item, survey_tid(thread)) ||
 	    (!thread->names && filter_item_fits(item, "")))
 		return true;
-	for (name = thread->names; name; name = name->next)
+	for (const struct survey_name *name = thread->names; name; name = name->next)
 		if (filter_item_fits(item, name->name))
 			return true;
 	return false;
@@ -200,7 +192,6 @@ static uint64_t count_item(const struct filtering *f, enum filter_kind kind, con
 	const struct range_names *ranges = &f->survey.ranges;
 	const struct survey_thread *thread;
 	uint64_t n = 0;
-	size_t i;
 
 	switch (kind) {
 	case FILTER_THREAD:
@@ -208,16 +199,16 @@ static uint64_t count_item(const struct filtering *f, enum filter_kind kind, con
 			n += item_fits_thread(item, thread);
 		break;
 	case FILTER_PROCESS:
-		for (i = 0; i < f->set->n_traces; i++)
+		for (size_t i = 0; i < f->set->n_traces; i++)
 			n += item_fits_process(item, f->set->traces[i]);
 		break;
 	case FILTER_FUNCTION:
-		for (i = 0; i < f->survey.n_functions; i++)
+		for (size_t i = 0; i < f->survey.n_functions; i++)
 			n += f->survey.functions[i] &&
 			     filter_item_fits(item, f->set->functions.all[i].name);
 		break;
 	default:
-		for (i = 0; i < ranges->n; i++)
+		for (size_t i = 0; i < ranges->n; i++)
 			n += ranges->all[i] != ranges->unknown && !ranges->all[i]->members &&
 			     range_matches(ranges->all[i], item);
 		break;
@@ -229,14 +220,13 @@ static uint64_t count_numbers(const struct filtering *f, enum filter_kind kind,
 			      const struct filter_numbers *numbers)
 {
 	uint64_t n = 0;
-	size_t i;
 
 	if (kind == FILTER_GPU) {
-		for (i = numbers->from; i <= numbers->to && i < SURVEY_DEVICES; i++)
+		for (size_t i = numbers->from; i <= numbers->to && i < SURVEY_DEVICES; i++)
 			n += f->survey.devices[i];
 		return n;
 	}
-	for (i = 0; i < f->survey.n_ranks; i++)
+	for (size_t i = 0; i < f->survey.n_ranks; i++)
 		n += f->survey.ranks[i].number >= numbers->from &&
 		     f->survey.ranks[i].number <= numbers->to;
 	return n;
@@ -247,9 +237,8 @@ static int find_items(struct filtering *f, enum filter_kind kind)
 {
 	const struct filter *filter = f->filter;
 	char what[32];
-	size_t i;
 
-	for (i = 0; i < filter->n[kind]; i++) {
+	for (size_t i = 0; i < filter->n[kind]; i++) {
 		const struct filter_numbers *numbers =
 			filter->numbers[kind] ? &filter->numbers[kind][i] : NULL;
 		uint64_t n = numbers ? count_numbers(f, kind, numbers)
@@ -272,12 +261,10 @@ static int find_items(struct filtering *f, enum filter_kind kind)
 /* Most processes are one rank, whatever their GPU. */
 static void find_ranks(struct filtering *f)
 {
-	size_t i;
-
 	f->ranks = xcalloc(f->survey.n_ranks + 1, sizeof(*f->ranks));
 	f->ranks_of = xcalloc(f->set->n_traces + 1, sizeof(*f->ranks_of));
 	memset(f->ranks_of, ANSWER_OUT, f->set->n_traces);
-	for (i = 0; i < f->survey.n_ranks; i++) {
+	for (size_t i = 0; i < f->survey.n_ranks; i++) {
 		const struct survey_rank *rank = &f->survey.ranks[i];
 
 		f->ranks[i] = filter_fits_number(f->filter, FILTER_RANK, rank->number);
@@ -290,15 +277,13 @@ static void find_ranks(struct filtering *f)
 
 static int find_all(struct filtering *f)
 {
-	unsigned int kind;
-	size_t i, j;
 	int err = 0;
 
-	for (kind = 0; kind < FILTER_FROM && !err; kind++)
+	for (unsigned int kind = 0; kind < FILTER_FROM && !err; kind++)
 		err = find_items(f, kind);
 	f->processes = xcalloc(f->set->n_traces + 1, sizeof(*f->processes));
-	for (i = 0; i < f->set->n_traces; i++)
-		for (j = 0; j < f->filter->n[FILTER_PROCESS]; j++)
+	for (size_t i = 0; i < f->set->n_traces; i++)
+		for (size_t j = 0; j < f->filter->n[FILTER_PROCESS]; j++)
 			f->processes[i] |= item_fits_process(f->filter->items[FILTER_PROCESS][j],
 							     f->set->traces[i]);
 	find_ranks(f);
@@ -321,9 +306,8 @@ bool filter_needs_phase(const struct filter *filter)
 static struct phase phase_of_all(const struct filtering *f, const struct phases *phases)
 {
 	struct phase all = {.begin_ns = UINT64_MAX};
-	size_t i;
 
-	for (i = 0; i < phases->n; i++) {
+	for (size_t i = 0; i < phases->n; i++) {
 		if (!phases->all[i].found)
 			continue;
 		all.found = true;
@@ -390,9 +374,7 @@ static int find_window(struct filtering *f, const struct phases *phases)
 
 void filtering_cut(const struct filtering *f, struct phases *phases)
 {
-	size_t i;
-
-	for (i = 0; i < phases->n && filter_has_window(f); i++) {
+	for (size_t i = 0; i < phases->n && filter_has_window(f); i++) {
 		const struct survey_span *span = &f->survey.processes[i];
 		struct phase *phase = &phases->all[i];
 		uint64_t first_ns = max_u64(f->from_ns, min_u64(span->first_ns, span->last_ns));
@@ -466,12 +448,10 @@ void filtering_release_copy(struct filtering *f)
  * which come again). */
 void filtering_join(struct filtering *f, struct filtering *const *parts, size_t n)
 {
-	size_t i, kind;
-
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct filtering *part = parts[i];
 
-		for (kind = 0; kind < FILTER_KINDS; kind++) {
+		for (size_t kind = 0; kind < FILTER_KINDS; kind++) {
 			f->outside[kind].calls += part->outside[kind].calls;
 			f->outside[kind].ns += part->outside[kind].ns;
 		}
@@ -542,13 +522,11 @@ static bool has_function(struct filtering *f, uint32_t fn)
 /* device: SPY_DEVICE_NONE: of none, or of an unknown one. */
 static bool has_rank(const struct filtering *f, size_t process, uint8_t device)
 {
-	size_t i;
-
 	if (!filter_has(f, FILTER_RANK))
 		return true;
 	if (f->ranks_of[process] != ANSWER_UNKNOWN)
 		return f->ranks_of[process] == ANSWER_IN;
-	for (i = 0; i < f->survey.n_ranks; i++) {
+	for (size_t i = 0; i < f->survey.n_ranks; i++) {
 		const struct survey_rank *rank = &f->survey.ranks[i];
 
 		if (f->ranks[i] && rank->process == process && rank->device == device)
@@ -659,11 +637,9 @@ unsigned int filter_outside_counted(struct filtering *f, size_t process,
 
 void filter_count(struct filtering *f, unsigned int outside, uint64_t duration_ns)
 {
-	unsigned int kind;
-
 	f->left_out.calls++;
 	f->left_out.ns += duration_ns;
-	for (kind = 0; kind < FILTER_KINDS; kind++) {
+	for (unsigned int kind = 0; kind < FILTER_KINDS; kind++) {
 		if (!(outside >> kind & 1))
 			continue;
 		f->outside[kind].calls++;

@@ -211,10 +211,9 @@ static void see_stream(struct surveyor *v, struct stream *stream)
 static void see_board(struct surveyor *v, struct trace *trace)
 {
 	const struct board *board = &trace->board;
-	size_t slot, i;
 
-	for (slot = 0; slot < board->n_slots; slot++)
-		for (i = 0; i < SPY_BOARD_COUNTERS; i++)
+	for (size_t slot = 0; slot < board->n_slots; slot++)
+		for (size_t i = 0; i < SPY_BOARD_COUNTERS; i++)
 			if (board->slots[slot].counts[i])
 				see_call(v, trace, board->head.counter_fn[i], SURVEY_NESTED);
 }
@@ -222,18 +221,17 @@ static void see_board(struct surveyor *v, struct trace *trace)
 void survey_make(struct survey *s, struct trace_set *set)
 {
 	struct surveyor v = {.s = s, .set = set};
-	size_t i;
 
 	*s = (struct survey){.first_ns = UINT64_MAX};
 	range_names_init(&s->ranges);
 	s->processes = xcalloc(set->n_traces, sizeof(*s->processes));
-	for (i = 0; i < set->n_traces; i++) {
+	for (size_t i = 0; i < set->n_traces; i++) {
 		s->processes[i].first_ns = UINT64_MAX;
 		add_launched(s, set->traces[i]);
 	}
-	for (i = 0; i < set->n_streams; i++)
+	for (size_t i = 0; i < set->n_streams; i++)
 		see_stream(&v, set->streams[i]);
-	for (i = 0; i < set->n_traces; i++) {
+	for (size_t i = 0; i < set->n_traces; i++) {
 		see_board(&v, set->traces[i]);
 		s->first_ns = min_u64(s->first_ns, s->processes[i].first_ns);
 		s->last_ns = max_u64(s->last_ns, s->processes[i].last_ns);

@@ -182,11 +182,10 @@ static int parse_times(struct filter *filter)
 
 int filter_parse(struct filter *filter, const struct filter_words *words)
 {
-	unsigned int kind;
 	int err = 0;
 
 	*filter = (struct filter){.words = *words};
-	for (kind = 0; kind < FILTER_KINDS && !err; kind++) {
+	for (unsigned int kind = 0; kind < FILTER_KINDS && !err; kind++) {
 		if (!words->of[kind])
 			continue;
 		filter->kinds |= 1u << kind;
@@ -200,11 +199,8 @@ int filter_parse(struct filter *filter, const struct filter_words *words)
 
 void filter_release(struct filter *filter)
 {
-	unsigned int kind;
-	size_t i;
-
-	for (kind = 0; kind < FILTER_KINDS; kind++) {
-		for (i = 0; filter->items[kind] && i < filter->n[kind]; i++)
+	for (unsigned int kind = 0; kind < FILTER_KINDS; kind++) {
+		for (size_t i = 0; filter->items[kind] && i < filter->n[kind]; i++)
 			free(filter->items[kind][i]);
 		free(filter->items[kind]);
 		free(filter->numbers[kind]);
@@ -226,9 +222,7 @@ bool filter_item_is(const char *item, uint32_t number)
 
 bool filter_fits_name(const struct filter *filter, enum filter_kind kind, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < filter->n[kind]; i++)
+	for (size_t i = 0; i < filter->n[kind]; i++)
 		if (filter_item_fits(filter->items[kind][i], name))
 			return true;
 	return false;
@@ -236,9 +230,7 @@ bool filter_fits_name(const struct filter *filter, enum filter_kind kind, const 
 
 bool filter_fits_number(const struct filter *filter, enum filter_kind kind, uint32_t number)
 {
-	size_t i;
-
-	for (i = 0; i < filter->n[kind]; i++)
+	for (size_t i = 0; i < filter->n[kind]; i++)
 		if (filter->numbers[kind] ? number >= filter->numbers[kind][i].from &&
 						    number <= filter->numbers[kind][i].to
 					  : filter_item_is(filter->items[kind][i], number))

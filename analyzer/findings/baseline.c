@@ -134,9 +134,7 @@ static void pair(struct baseline *b, struct finding *f, struct known_finding *kn
 
 static void look_up(struct baseline *b, struct finding *f, bool exactly)
 {
-	size_t i;
-
-	for (i = 0; i < b->n && !f->gate.compared; i++)
+	for (size_t i = 0; i < b->n && !f->gate.compared; i++)
 		if (!strcmp(b->all[i].id, f->detector->id) &&
 		    matches(&b->all[i], &f->place, exactly))
 			pair(b, f, &b->all[i]);
@@ -144,11 +142,9 @@ static void look_up(struct baseline *b, struct finding *f, bool exactly)
 
 void baseline_compare(struct baseline *b, struct finding *findings, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		look_up(b, &findings[i], true);
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		look_up(b, &findings[i], false);
 		if (findings[i].gate.compared)
 			continue;

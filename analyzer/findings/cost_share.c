@@ -26,13 +26,12 @@ static struct thread_cost *place_of(const struct thread_costs *costs, const stru
 static void make_room(struct thread_costs *costs)
 {
 	struct thread_costs old = *costs;
-	size_t i;
 
 	if (2 * old.n < old.n_places)
 		return;
 	costs->n_places = old.n_places ? 2 * old.n_places : 2;
 	costs->all = xcalloc(costs->n_places, sizeof(*costs->all));
-	for (i = 0; i < old.n_places; i++)
+	for (size_t i = 0; i < old.n_places; i++)
 		if (old.all[i].thread)
 			*place_of(costs, old.all[i].thread) = old.all[i];
 	free(old.all);
@@ -53,9 +52,7 @@ void thread_costs_add(struct thread_costs *costs, const struct thread *thread, d
 
 void thread_costs_join(struct thread_costs *sum, const struct thread_costs *more, double factor)
 {
-	size_t i;
-
-	for (i = 0; i < more->n_places; i++) {
+	for (size_t i = 0; i < more->n_places; i++) {
 		const struct thread_cost *cost = &more->all[i];
 
 		if (cost->thread)
@@ -132,9 +129,8 @@ static struct cost_share larger(struct cost_share x, struct cost_share y)
 static uint64_t working_run_ns(const struct accounting *a)
 {
 	uint64_t ns = 0;
-	size_t i;
 
-	for (i = 0; i < a->model->n_threads; i++) {
+	for (size_t i = 0; i < a->model->n_threads; i++) {
 		const struct thread *thread = a->model->threads[i];
 
 		if (a->stats->threads[i].count)
@@ -150,9 +146,8 @@ struct cost_share cost_share_working(const struct accounting *a, const struct th
 	struct cost_share cost_share = {.whole = COST_SHARE_WORKING},
 			  all = {.whole = COST_SHARE_ALL};
 	double ns = 0;
-	size_t i;
 
-	for (i = 0; i < costs->n_places; i++) {
+	for (size_t i = 0; i < costs->n_places; i++) {
 		const struct thread_cost *cost = &costs->all[i];
 
 		if (!cost->thread)
@@ -177,9 +172,8 @@ struct cost_share cost_share_of(const struct accounting *a, const struct thread_
 	const struct thread_cost *most = NULL, *most_working = NULL;
 	uint64_t run_ns = a->stats->run_ns;
 	struct cost_share cost_share = {.whole = COST_SHARE_WORKING};
-	size_t i;
 
-	for (i = 0; i < costs->n_places; i++) {
+	for (size_t i = 0; i < costs->n_places; i++) {
 		const struct thread_cost *cost = &costs->all[i];
 
 		if (!cost->thread)

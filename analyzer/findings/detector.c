@@ -12,9 +12,7 @@ const struct detector *detectors_row(size_t i)
 
 const struct detector *detectors_find(const char *id)
 {
-	size_t i;
-
-	for (i = 0; i < detector_rows; i++)
+	for (size_t i = 0; i < detector_rows; i++)
 		if (!strcmp(detector_table[i]->id, id))
 			return detector_table[i];
 	return NULL;

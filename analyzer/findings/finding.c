@@ -200,9 +200,7 @@ static int by_site_cost(const void *a, const void *b)
 /* The finding among the first n, of the same process, whose cause is also f's. */
 static struct finding *same_cause(struct finding *findings, size_t n, const struct finding *f)
 {
-	size_t i;
-
-	for (i = 0; i < n && f->detector->everywhere; i++)
+	for (size_t i = 0; i < n && f->detector->everywhere; i++)
 		if (findings[i].detector == f->detector &&
 		    findings[i].origin.process == f->origin.process &&
 		    findings[i].variant == f->variant)
@@ -412,9 +410,8 @@ static bool find_python(struct finding_stacks *found, const struct site_stack *s
 static const struct site_stack *heaviest(const struct site_stack *stacks, size_t n)
 {
 	const struct site_stack *most = &stacks[0];
-	size_t i;
 
-	for (i = 1; i < n; i++)
+	for (size_t i = 1; i < n; i++)
 		if (stacks[i].weight > most->weight)
 			most = &stacks[i];
 	return most;
@@ -611,12 +608,11 @@ static void show_sum(const struct accounting *a, struct small_cases *small)
 static void add_up(const struct accounting *a, struct finding *findings, size_t n)
 {
 	struct small_cases *sums = xcalloc(detector_rows, sizeof(*sums));
-	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (is_small_case(&findings[i]))
 			add_case(&sums[findings[i].site->key.detector], &findings[i]);
-	for (i = 0; i < detector_rows; i++) {
+	for (size_t i = 0; i < detector_rows; i++) {
 		show_sum(a, &sums[i]);
 		thread_costs_release(&sums[i].costs);
 	}
@@ -669,7 +665,6 @@ struct finding *findings_conclude(struct findings *f, const struct ranks *ranks,
 	const struct trace_set *set = f->accounts->model->set;
 	struct found found = {.texts = texts};
 	struct site *site, *next;
-	size_t i;
 
 	sites_settle(f->accounts);
 	HASH_ITER (hh, f->sites, site, next) {
@@ -685,7 +680,7 @@ struct finding *findings_conclude(struct findings *f, const struct ranks *ranks,
 	}
 	idle_price_sites(f, ranks->idle, found.all, found.n);
 	add_of_run(&found, ranks, symbols);
-	for (i = 0; i < found.n; i++) {
+	for (size_t i = 0; i < found.n; i++) {
 		if (set->n_hosts == 1)
 			found.all[i].origin.host = &set->hosts[0];
 		weigh(&found.all[i], f->accounts);
@@ -702,9 +697,7 @@ struct finding *findings_conclude(struct findings *f, const struct ranks *ranks,
 
 void findings_free(struct finding *findings, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		thread_costs_release(&findings[i].cost.threads);
 	free(findings);
 }

@@ -17,20 +17,16 @@ static void join_costs(struct thread_costs *costs)
 
 static void join_site(struct site *site, const struct model *part)
 {
-	size_t i;
-
 	thread_set_renumber(&site->callers, part->threads);
 	join_costs(&site->cost.threads);
-	for (i = 0; site->ranges && i < site->ranges->n; i++)
+	for (size_t i = 0; site->ranges && i < site->ranges->n; i++)
 		site->ranges->all[i].name = join_name(site->ranges->all[i].name);
 }
 
 /* Claims that are open still: on calls of that thread. */
 static void join_claims(const struct thread_account *c)
 {
-	size_t i;
-
-	for (i = 0; c && i < c->n_open; i++)
+	for (size_t i = 0; c && i < c->n_open; i++)
 		c->open[i].range = join_name(c->open[i].range);
 }
 
@@ -39,19 +35,18 @@ bool findings_join(struct findings *whole, struct findings *const *parts, struct
 {
 	struct creation_order order = {0};
 	struct site *site;
-	size_t i;
 
-	for (i = 0; i < join->n; i++) {
+	for (size_t i = 0; i < join->n; i++) {
 		struct findings *f = parts[i];
 
 		for (site = f->sites; site; site = site->hh.next)
 			creation_order_add(&order, &site->created, i, site);
 		HASH_CLEAR(hh, f->sites);
 	}
-	for (i = 0; i < whole->accounts->n_thread_accounts; i++)
+	for (size_t i = 0; i < whole->accounts->n_thread_accounts; i++)
 		join_claims(whole->accounts->thread_accounts[i]);
 	creation_order_sort(&order);
-	for (i = 0; i < order.n; i++) {
+	for (size_t i = 0; i < order.n; i++) {
 		site = order.all[i].what;
 		join_site(site, join->parts[order.all[i].part].model);
 		HASH_ADD(hh, whole->sites, key, sizeof(site->key), site);

@@ -48,9 +48,8 @@ static int no_detector(const char *option, const char *item, const char *name, c
 	struct suggest suggest = {.word = name};
 	const struct detector *detector;
 	char text[SUGGEST_TEXT];
-	size_t i;
 
-	for (i = 0; (detector = detectors_row(i)); i++)
+	for (size_t i = 0; (detector = detectors_row(i)); i++)
 		suggest_try(&suggest, detector->id);
 	suggest_try(&suggest, strcmp(others, "all") ? "problem" : "all");
 	warn("report: %s=%s: '%s' is neither %s nor a detector%s (cudaspy explain lists them)",
@@ -139,7 +138,6 @@ int gate_init(struct gate *gate, const char *fail_on, const char *budget,
 	time_t now = time(NULL);
 	char today[16];
 	struct tm tm;
-	size_t i;
 	int err;
 
 	*gate = (struct gate){0};
@@ -147,7 +145,7 @@ int gate_init(struct gate *gate, const char *fail_on, const char *budget,
 	err = parse_fail_on(gate, fail_on);
 	if (!err)
 		err = parse_budget(gate, budget);
-	for (i = 0; !err && i < n_suppress; i++)
+	for (size_t i = 0; !err && i < n_suppress; i++)
 		err = suppress_read(&gate->suppressions, suppress[i], today);
 	return err;
 }
@@ -212,9 +210,7 @@ void gate_look(struct gate *gate, const struct trace_set *set, bool complete)
 
 static bool is_place_in(const char *path, const struct finding *findings, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (findings[i].place.module && !strcmp(findings[i].place.module, path))
 			return true;
 	return false;
@@ -222,9 +218,7 @@ static bool is_place_in(const char *path, const struct finding *findings, size_t
 
 static bool names_places(const struct gate *gate)
 {
-	size_t i;
-
-	for (i = 0; i < gate->suppressions.n; i++)
+	for (size_t i = 0; i < gate->suppressions.n; i++)
 		if (gate->suppressions.all[i].place)
 			return true;
 	return gate->baseline.path;
@@ -262,9 +256,7 @@ static void add_failure(struct gate *gate, const struct gate_failure *failure)
 /* What of --fail-on forbids the finding; NULL: nothing. */
 static const char *forbidden(const struct gate *gate, const struct finding *f)
 {
-	size_t i;
-
-	for (i = 0; i < gate->n_fail_on; i++)
+	for (size_t i = 0; i < gate->n_fail_on; i++)
 		if (gate->fail_on[i] == f->detector)
 			return f->detector->id;
 	if (gate->problem && finding_problem(f))
@@ -350,9 +342,8 @@ static uint64_t spent(const struct accounting *a, const struct budget *budget,
 	struct thread_costs gains = {0};
 	uint64_t ns = 0, calls = 0;
 	struct cost_share cost_share;
-	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (!in_budget(budget, &findings[i]))
 			continue;
 		calls += findings[i].count;
@@ -373,11 +364,10 @@ static void judge_budget(struct gate *gate, const struct accounting *a, const st
 {
 	static const char *const units[LIMIT_UNITS] = {"ns", "ppm", "calls"};
 	uint64_t value = spent(a, budget, findings, n);
-	size_t i;
 
 	if (value <= budget->limit)
 		return;
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		findings[i].gate.fails |= in_budget(budget, &findings[i]);
 	add_failure(gate, &(struct gate_failure){
 				  .rule = arena_printf(&gate->texts, "--budget=%s", budget->text),
@@ -408,9 +398,8 @@ static int tier(const struct finding *f)
 static bool is_in_order(const struct finding *findings, size_t n)
 {
 	int before = 0, now;
-	size_t i;
 
-	for (i = 0; i < n; i++, before = now) {
+	for (size_t i = 0; i < n; i++, before = now) {
 		now = tier(&findings[i]);
 		if (now < before)
 			return false;
@@ -422,12 +411,11 @@ static void put_in_order(struct finding *findings, size_t n)
 {
 	struct finding *sorted;
 	size_t i, kept = 0;
-	int t;
 
 	if (is_in_order(findings, n))
 		return;
 	sorted = xcalloc(n, sizeof(*sorted));
-	for (t = 0; t < TIERS; t++)
+	for (int t = 0; t < TIERS; t++)
 		for (i = 0; i < n; i++)
 			if (tier(&findings[i]) == t)
 				sorted[kept++] = findings[i];
@@ -437,11 +425,9 @@ static void put_in_order(struct finding *findings, size_t n)
 
 void gate_judge(struct gate *gate, const struct accounting *a, struct finding *findings, size_t n)
 {
-	size_t i;
-
 	if (gate->baseline.path)
 		baseline_compare(&gate->baseline, findings, n);
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		findings[i].gate.suppressed = suppress_reason(&gate->suppressions, &findings[i]);
 		if (findings[i].gate.suppressed) {
 			gate->suppressed++;
@@ -452,7 +438,7 @@ void gate_judge(struct gate *gate, const struct accounting *a, struct finding *f
 			judge_finding(gate, &findings[i]);
 		}
 	}
-	for (i = 0; i < gate->n_budgets; i++)
+	for (size_t i = 0; i < gate->n_budgets; i++)
 		judge_budget(gate, a, &gate->budgets[i], findings, n);
 	put_in_order(findings, n);
 }

@@ -8,9 +8,8 @@
 struct span gpu_work_span(const struct expect *expect, const struct idle_gpu *gpu)
 {
 	struct span span = {UINT64_MAX, 0};
-	size_t i;
 
-	for (i = 0; i < gpu->n_processes; i++) {
+	for (size_t i = 0; i < gpu->n_processes; i++) {
 		const struct process *process = gpu->processes[i];
 		const struct phase *phase = &expect->phases.all[process->trace->index];
 
@@ -33,9 +32,7 @@ uint64_t gpu_work_ns(const struct expect *expect, const struct idle_gpu *gpu)
 
 static bool is_blind(const struct process *process)
 {
-	const struct note *note;
-
-	for (note = process->notes; note; note = note->hh.next)
+	for (const struct note *note = process->notes; note; note = note->hh.next)
 		if (note->note == SPY_NOTE_BLIND)
 			return true;
 	return false;
@@ -55,7 +52,6 @@ static bool shares_memory(const struct callstats *stats)
 const char *gpu_why_uncertain(const struct callstats *stats, const struct idle_gpu *gpu)
 {
 	const struct gpu *named = idle_named(gpu);
-	size_t i;
 
 	if (!stats->model->complete)
 		return "records are lost";
@@ -63,7 +59,7 @@ const char *gpu_why_uncertain(const struct callstats *stats, const struct idle_g
 		return "other clients of MPS may use it";
 	if (shares_memory(stats))
 		return "another process may work in memory that they share";
-	for (i = 0; i < gpu->n_processes; i++)
+	for (size_t i = 0; i < gpu->n_processes; i++)
 		if (is_blind(gpu->processes[i]))
 			return "not all calls are seen: see the notes";
 	return NULL;
@@ -194,10 +190,9 @@ static const struct idle_sum **sums_of_threads(const struct idle *idle, size_t *
 {
 	const struct idle_sum **sums =
 		xcalloc(HASH_COUNT(idle->sums.by_key) + 1, sizeof(struct idle_sum *));
-	const struct idle_sum *sum;
 
 	*n = 0;
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next)
 		if (sum->ns && sum->key.owner < idle->accounts->model->n_threads)
 			sums[(*n)++] = sum;
 	return sums;
@@ -207,9 +202,8 @@ static void charge_all(struct idle *idle, const struct feeders *f,
 		       const struct idle_sum *const *sums, size_t n_sums)
 {
 	uint64_t ns;
-	size_t i;
 
-	for (i = 0; i < n_sums; i++) {
+	for (size_t i = 0; i < n_sums; i++) {
 		size_t number = f->of_thread[sums[i]->key.owner];
 		const struct feeder *one = number ? &f->all[number - 1] : NULL;
 
@@ -218,7 +212,7 @@ static void charge_all(struct idle *idle, const struct feeders *f,
 			idle_sums_add_of(&idle->sums, idle_owner_gpu(one->gpu), &sums[i]->longest,
 					 ns, sums[i]);
 	}
-	for (i = 0; i < f->n; i++) {
+	for (size_t i = 0; i < f->n; i++) {
 		ns = (uint64_t)(f->all[i].part * (double)f->all[i].submitting_ns);
 		if (ns)
 			idle_sums_add(&idle->sums, idle_owner_gpu(f->all[i].gpu),
@@ -234,9 +228,7 @@ static void charge_all(struct idle *idle, const struct feeders *f,
 /* How long each thread waited between its calls for other threads of the program. */
 static void sum_up_waits(struct idle *idle, const struct idle_sum *const *sums, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (is_wait_for_thread(sums[i]) && sums[i]->key.owner < idle->threads.n &&
 		    idle->threads.all[sums[i]->key.owner])
 			idle->threads.all[sums[i]->key.owner]->waited_ns += sums[i]->ns;

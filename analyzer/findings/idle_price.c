@@ -48,10 +48,8 @@ void idle_price_take_part(const struct idle *idle, struct finding *finding, stru
 void idle_price_take(const struct idle *idle, struct finding *finding,
 		     const struct process *process, uint64_t causes)
 {
-	struct idle_sum *sum;
-
 	finding->cost.idle_gpu_known = idle_price_known(idle, process);
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+	for (struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		if (sum->process == process && causes >> sum->key.cause & 1)
 			idle_price_take_part(idle, finding, sum, 1);
 	}
@@ -92,10 +90,9 @@ static struct site *whole_of(struct site *site)
 static struct priced *find_priced(const struct findings *f, size_t *n)
 {
 	struct priced *all = xcalloc(HASH_COUNT(f->sites) + 1, sizeof(*all));
-	struct site *site;
 
 	*n = 0;
-	for (site = f->sites; site; site = site->hh.next)
+	for (struct site *site = f->sites; site; site = site->hh.next)
 		if (site->count && whole_of(site)->kept)
 			all[(*n)++] = (struct priced){site, site->total_ns, site->cost.own_ns};
 	if (*n)
@@ -165,7 +162,6 @@ static void price(const struct idle *idle, struct idle_sum *sum, struct priced *
 void idle_price_sites(const struct findings *f, const struct idle *idle, struct finding *findings,
 		      size_t n)
 {
-	struct idle_sum *sum;
 	struct priced *all;
 	size_t i, n_priced;
 
@@ -174,7 +170,7 @@ void idle_price_sites(const struct findings *f, const struct idle *idle, struct 
 	for (i = 0; i < n; i++)
 		findings[i].site->kept = true;
 	all = find_priced(f, &n_priced);
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
+	for (struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next)
 		if (idle_price_left(idle, sum))
 			price(idle, sum, all, n_priced);
 	free(all);

@@ -79,10 +79,8 @@ struct main_findings {
 
 static void find_main(struct main_findings *most, const struct finding *findings, size_t n)
 {
-	size_t i;
-
 	most->n = 0;
-	for (i = 0; i < n && most->n < ARRAY_SIZE(most->all); i++)
+	for (size_t i = 0; i < n && most->n < ARRAY_SIZE(most->all); i++)
 		if (!finding_minor(&findings[i]))
 			most->all[most->n++] = &findings[i];
 }
@@ -91,9 +89,8 @@ static void find_main(struct main_findings *most, const struct finding *findings
 static const struct finding *pair_of(const struct main_findings *most, const struct finding *f)
 {
 	const struct finding *costliest = NULL;
-	size_t i;
 
-	for (i = 0; i < most->n; i++)
+	for (size_t i = 0; i < most->n; i++)
 		if (is_pair(most->all[i], f) &&
 		    (!costliest || cost_ns(&most->all[i]->cost) > cost_ns(&costliest->cost)))
 			costliest = most->all[i];
@@ -102,9 +99,7 @@ static const struct finding *pair_of(const struct main_findings *most, const str
 
 static const struct finding *whole_of(const struct main_findings *most, const struct finding *f)
 {
-	size_t i;
-
-	for (i = 0; i < most->n; i++)
+	for (size_t i = 0; i < most->n; i++)
 		if (most->all[i] != f && has_cost_of(most->all[i], f))
 			return most->all[i];
 	return NULL;
@@ -113,10 +108,9 @@ static const struct finding *whole_of(const struct main_findings *most, const st
 void findings_name_causes(struct finding *findings, size_t n, struct arena *texts)
 {
 	struct main_findings most;
-	size_t i;
 
 	find_main(&most, findings, n);
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct finding *f = &findings[i];
 		const struct finding *whole = whole_of(&most, f), *pair;
 

@@ -26,14 +26,12 @@ const char *text_rank_waits(struct arena *texts, const struct ranks *ranks, cons
 {
 	uint64_t below_ns = UINT64_MAX;
 	const char *words = "";
-	unsigned int shown;
 
-	for (shown = 0; shown < TOLD_MOST; shown++) {
+	for (unsigned int shown = 0; shown < TOLD_MOST; shown++) {
 		const struct rank *most = NULL;
 		uint64_t most_ns = 0;
-		size_t i;
 
-		for (i = 0; i < ranks->n; i++)
+		for (size_t i = 0; i < ranks->n; i++)
 			if (rank->waited_for_ns[i] > most_ns && rank->waited_for_ns[i] < below_ns) {
 				most_ns = rank->waited_for_ns[i];
 				most = ranks->all[i];

@@ -89,9 +89,8 @@ void occasions_join(struct occasions *sum, const struct occasions *more)
 static void add_costs(struct recurrence *r, const struct thread_costs *costs)
 {
 	double ns = 0, working_ns = 0;
-	size_t i;
 
-	for (i = 0; i < costs->n_places; i++) {
+	for (size_t i = 0; i < costs->n_places; i++) {
 		if (!costs->all[i].thread)
 			continue;
 		ns += costs->all[i].ns;

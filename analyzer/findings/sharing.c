@@ -80,9 +80,8 @@ bool tenants_together(const struct tenant *a, const struct tenant *b)
 uint64_t tenant_shared_ns(const struct tenant *self, const struct tenant *tenants, size_t n)
 {
 	uint64_t covered_ns = self->use->first_ns, shared_ns = 0;
-	size_t i;
 
-	for (i = 0; i < n && tenants[i].use->first_ns < self->use->last_ns; i++) {
+	for (size_t i = 0; i < n && tenants[i].use->first_ns < self->use->last_ns; i++) {
 		uint64_t begin = tenants[i].use->first_ns, end = tenants[i].use->last_ns;
 
 		if (!tenants_overlap(self, &tenants[i]))
@@ -106,9 +105,8 @@ static uint64_t first_context_ns(const struct callstats *stats, size_t process)
 {
 	const struct device_use *use;
 	uint64_t ns = 0;
-	uint32_t device;
 
-	for (device = 0; device < CALLSTATS_DEVICES; device++) {
+	for (uint32_t device = 0; device < CALLSTATS_DEVICES; device++) {
 		use = &stats->uses[callstats_index(stats, process, device)];
 		if (use->first_ns && (!ns || use->first_end_ns < ns))
 			ns = use->first_end_ns;

@@ -91,9 +91,8 @@ void site_stacks_call(struct site_stacks *s, const struct site_call *call)
 static uint64_t weight_of(const struct site_stacks *s, uint32_t like)
 {
 	uint64_t sum = 0;
-	size_t i;
 
-	for (i = 0; i < s->n; i++)
+	for (size_t i = 0; i < s->n; i++)
 		if (s->all[i].like == like + 1)
 			sum += s->all[i].weight;
 	return sum;
@@ -103,11 +102,9 @@ static uint64_t weight_of(const struct site_stacks *s, uint32_t like)
  * none. */
 static uint32_t nearest(const struct site_stacks *s, uint32_t like)
 {
-	uint32_t i;
-
 	if (weight_of(s, like))
 		return like;
-	for (i = 0; i < s->n_likes; i++)
+	for (uint32_t i = 0; i < s->n_likes; i++)
 		if (s->likes[i].bytes == s->likes[like].bytes && weight_of(s, i))
 			return i;
 	return SITE_LIKES;
@@ -131,9 +128,7 @@ void site_stacks_end(struct site_stacks *s)
 
 void site_stacks_add(struct site_stacks *sum, const struct site_stacks *more)
 {
-	size_t i;
-
-	for (i = 0; i < more->n; i++) {
+	for (size_t i = 0; i < more->n; i++) {
 		struct site_stack stack = more->all[i];
 
 		keep(sum, &stack);

@@ -122,8 +122,6 @@ static void add_claim(const struct claim *claim)
 
 void site_add(struct site *sum, const struct site *more)
 {
-	size_t i;
-
 	sum->count += more->count;
 	sum->bytes = add_capped(sum->bytes, more->bytes);
 	sum->failed += more->failed;
@@ -149,7 +147,7 @@ void site_add(struct site *sum, const struct site *more)
 	sum->first_ns = more->first_ns < sum->first_ns ? more->first_ns : sum->first_ns;
 	sum->last_ns = more->last_ns > sum->last_ns ? more->last_ns : sum->last_ns;
 	keep_worst(&sum->worst, &more->worst);
-	for (i = 0; i < SITE_KERNELS && more->kernels[i]; i++)
+	for (size_t i = 0; i < SITE_KERNELS && more->kernels[i]; i++)
 		keep_kernel(sum, more->kernels[i]);
 	sum->more_kernels |= more->more_kernels;
 	if (more->ranges)
@@ -240,9 +238,8 @@ static uint64_t busy_ns(const struct completed_call *f)
 static void see_behind(const struct observed *o, const struct site *site)
 {
 	struct thread_account *c = o->account;
-	size_t i;
 
-	for (i = 0; i < c->n_open; i++)
+	for (size_t i = 0; i < c->n_open; i++)
 		if (c->open[i].end_ns <= o->call->begin_ns &&
 		    (!site || c->open[i].site->key.detector != site->key.detector))
 			c->open[i].inside_ns += busy_ns(o->call);
@@ -255,9 +252,7 @@ void claim_waits_anyway(const struct claim *claim, struct verdict *v)
 
 void sites_settle(struct accounting *a)
 {
-	size_t i;
-
-	for (i = 0; i < a->n_thread_accounts; i++)
+	for (size_t i = 0; i < a->n_thread_accounts; i++)
 		while (a->thread_accounts[i] && a->thread_accounts[i]->n_open)
 			settle_oldest(a->thread_accounts[i]);
 }
@@ -401,16 +396,15 @@ void findings_init(struct findings *f, struct accounting *a)
 				   [COPIES_PEER] = &f->observer.peer,
 				   [COPIES_IN_RUN] = &f->observer.in_run};
 	const struct detector *detector;
-	size_t i, contract;
 
 	*f = (struct findings){.observer = {.on_call = on_call, .on_others_wait = charge_others},
 			       .accounts = a};
-	for (i = 0; (detector = detectors_row(i)); i++) {
+	for (size_t i = 0; (detector = detectors_row(i)); i++) {
 		if (!detector->judge)
 			continue;
 		f->failures |= (uint64_t)detector->failures << i;
 		*asked[detector->copies] |= detector->always;
-		for (contract = 0; contract < SPY_CONTRACT_COUNT; contract++) {
+		for (size_t contract = 0; contract < SPY_CONTRACT_COUNT; contract++) {
 			uint64_t always = detector->always >> contract & 1;
 
 			f->always[contract] |= always << i;

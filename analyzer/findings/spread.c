@@ -6,14 +6,12 @@
 
 static void sample(struct rounds *rounds, uint64_t submissions, uint64_t ns)
 {
-	uint32_t i;
-
 	if (!rounds->stride)
 		rounds->stride = 1;
 	if (rounds->count % rounds->stride)
 		return;
 	if (rounds->n_sampled == SITE_SAMPLES) {
-		for (i = 0; i < SITE_SAMPLES / 2; i++)
+		for (uint32_t i = 0; i < SITE_SAMPLES / 2; i++)
 			rounds->sampled[i] = rounds->sampled[2 * i];
 		rounds->n_sampled = SITE_SAMPLES / 2;
 		rounds->stride *= 2;
@@ -43,9 +41,8 @@ unsigned int site_tenths(const struct accounting *a, const struct site *site)
 {
 	uint64_t all = a->work.submissions[site->key.process];
 	unsigned int tenths = 0;
-	uint32_t i;
 
-	for (i = 0; i < site->rounds.n_sampled && all; i++)
+	for (uint32_t i = 0; i < site->rounds.n_sampled && all; i++)
 		tenths |= tenth(site->rounds.sampled[i].submissions, 0, all + 1);
 	return (unsigned int)__builtin_popcount(tenths);
 }
@@ -75,9 +72,8 @@ static unsigned int tenths_of_time(const struct accounting *a, const struct site
 	struct span span =
 		work_span(a, site->key.process, site->threads == 1 ? site->last_thread : NULL);
 	unsigned int tenths = 0;
-	uint32_t i;
 
-	for (i = 0; i < site->rounds.n_sampled && span.begin_ns < span.end_ns; i++)
+	for (uint32_t i = 0; i < site->rounds.n_sampled && span.begin_ns < span.end_ns; i++)
 		tenths |= tenth(site->rounds.sampled[i].ns, span.begin_ns, span.end_ns);
 	return (unsigned int)__builtin_popcount(tenths);
 }

@@ -54,9 +54,8 @@ static bool stands_out(const struct ranks *ranks, const struct rank *rank)
 {
 	uint64_t percent = ranks->n > 2 ? MOST_PERCENT : MOST_OF_TWO_PERCENT;
 	uint64_t second_ns = 0, sum_ns = 0;
-	size_t i;
 
-	for (i = 0; i < ranks->n; i++) {
+	for (size_t i = 0; i < ranks->n; i++) {
 		sum_ns += usual_ns(ranks->all[i]);
 		if (ranks->all[i] != rank)
 			second_ns = max_u64(second_ns, usual_ns(ranks->all[i]));
@@ -71,9 +70,8 @@ static bool stands_out(const struct ranks *ranks, const struct rank *rank)
 static uint64_t most_exposed_ns(const struct ranks *ranks)
 {
 	uint64_t most_ns = 0;
-	size_t i;
 
-	for (i = 0; i < ranks->n; i++) {
+	for (size_t i = 0; i < ranks->n; i++) {
 		if (!ranks->all[i]->exposed_known)
 			return UINT64_MAX;
 		most_ns = max_u64(most_ns, ranks->all[i]->exposed_ns);
@@ -97,9 +95,8 @@ struct straggler straggler_find(const struct ranks *ranks)
 	struct straggler h = {.late_ns = ranks->late_ns, .wait_ns = ranks->wait_ns};
 	uint64_t gpu_late_ns = 0;
 	bool outstanding;
-	size_t i;
 
-	for (i = 0; i < ranks->n; i++) {
+	for (size_t i = 0; i < ranks->n; i++) {
 		const struct rank *rank = ranks->all[i];
 
 		h.job_ns =
@@ -130,12 +127,11 @@ struct straggler straggler_find(const struct ranks *ranks)
 
 uint64_t straggler_reason_ns(const struct idle *idle, const struct idle_sum *reason)
 {
-	const struct idle_sum *sum;
 	uint64_t ns = 0;
 
 	if (!reason->key.code)
 		return reason->ns;
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next)
 		if (sum->key.owner == reason->key.owner && sum->key.cause == reason->key.cause &&
 		    sum->key.process == reason->key.process && sum->key.code == reason->key.code)
 			ns += sum->ns;
@@ -177,9 +173,8 @@ const struct idle_part *straggler_part(const struct idle *idle, const struct idl
 static uint64_t paid_by_all(const struct ranks *ranks)
 {
 	uint64_t ns = 0;
-	size_t i;
 
-	for (i = 0; i < ranks->n; i++)
+	for (size_t i = 0; i < ranks->n; i++)
 		ns += ranks->all[i]->paid_ns;
 	return ns;
 }

@@ -78,9 +78,7 @@ static int take_until(struct suppression *e, char *text)
 /* Where "--" stands alone; NULL: nowhere. */
 static char *find_reason(char *text)
 {
-	char *at;
-
-	for (at = strstr(text, REASON); at; at = strstr(at + 1, REASON))
+	for (char *at = strstr(text, REASON); at; at = strstr(at + 1, REASON))
 		if (at > text && strchr(BLANKS, at[-1]) && strchr(BLANKS, at[strlen(REASON)]))
 			return at;
 	return NULL;
@@ -196,9 +194,7 @@ static bool at_line(const char *pattern, const char *file, uint64_t number)
 /* All the lines of Python that are known: one accepted does not speak for the others. */
 static bool at_python(const char *pattern, const struct finding_stacks *stacks)
 {
-	size_t i;
-
-	for (i = 0; i < stacks->n_python; i++)
+	for (size_t i = 0; i < stacks->n_python; i++)
 		if (!at_line(pattern, stacks->python[i].at.code->file, stacks->python[i].at.line) &&
 		    !matches(pattern, stacks->python[i].at.code->function))
 			return false;
@@ -217,9 +213,8 @@ static bool at_place(const char *pattern, const struct finding_place *place)
 const char *suppress_reason(struct suppressions *s, const struct finding *finding)
 {
 	const char *reason = NULL;
-	size_t i;
 
-	for (i = 0; i < s->n; i++) {
+	for (size_t i = 0; i < s->n; i++) {
 		struct suppression *e = &s->all[i];
 
 		if (strcmp(e->id, finding->detector->id) ||

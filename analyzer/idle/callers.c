@@ -38,9 +38,7 @@ static bool ends_with(const char *text, const char *end)
 
 static bool in_python(const struct stack *stack, const char *file)
 {
-	uint8_t i;
-
-	for (i = 0; i < stack->n_python; i++) {
+	for (uint8_t i = 0; i < stack->n_python; i++) {
 		const struct python_code *code = model_python(stack, &stack->python[i]);
 
 		if (code && ends_with(code->file, file))
@@ -54,9 +52,7 @@ static bool in_python(const struct stack *stack, const char *file)
 
 static bool in_library(const struct stack *stack, const char *library)
 {
-	uint8_t i;
-
-	for (i = 0; i < stack->n && i < NEAR; i++) {
+	for (uint8_t i = 0; i < stack->n && i < NEAR; i++) {
 		const struct module *module =
 			model_module(stack->process, stack->frames[i], stack->ns);
 
@@ -68,9 +64,7 @@ static bool in_library(const struct stack *stack, const char *library)
 
 static const struct caller *find(const struct stack *stack)
 {
-	size_t i;
-
-	for (i = 0; stack && i < ARRAY_SIZE(callers); i++)
+	for (size_t i = 0; stack && i < ARRAY_SIZE(callers); i++)
 		if (callers[i].file ? in_python(stack, callers[i].file)
 				    : in_library(stack, callers[i].library))
 			return &callers[i];

@@ -276,12 +276,10 @@ static void look_whether_known(struct idle *idle, struct idle_gpu *gpu, uint64_t
 
 static void see_recording(struct idle *idle, uint32_t process, bool on, uint64_t ns)
 {
-	uint32_t device;
-
 	if (idle->recorded[process] == on)
 		return;
 	idle->recorded[process] = on;
-	for (device = 0; device < WORK_DEVICES; device++) {
+	for (uint32_t device = 0; device < WORK_DEVICES; device++) {
 		uint32_t number =
 			idle->users[work_index(&idle->accounts->work, process, device)].gpu;
 		struct idle_gpu *gpu = number ? &idle->gpus[number - 1] : NULL;
@@ -310,9 +308,7 @@ static void see_event(struct idle *idle, const struct gpu_event *event)
 /* Operations are missing: how long it worked is not known. */
 static bool has_losses(const struct idle *idle, const struct idle_gpu *gpu)
 {
-	size_t i;
-
-	for (i = 0; i < gpu->n_processes; i++)
+	for (size_t i = 0; i < gpu->n_processes; i++)
 		if (gpu_times_lost(&idle->ops.times[gpu->processes[i]->trace->index]))
 			return true;
 	return false;
@@ -330,9 +326,7 @@ static bool has_most(const struct idle *idle, const struct idle_gpu *gpu)
 
 static void conclude(struct idle *idle)
 {
-	size_t i;
-
-	for (i = 0; i < idle->n_gpus; i++) {
+	for (size_t i = 0; i < idle->n_gpus; i++) {
 		struct idle_gpu *gpu = &idle->gpus[i];
 
 		divide_busy(idle, gpu, gpu->exact.process ?: gpu->processes[0], UINT64_MAX);

@@ -132,9 +132,7 @@ static bool ran(struct idle *idle, const struct record *record, const struct thr
 uint64_t functions_address(const struct idle_gpu *gpu, const struct process *process,
 			   const struct completed_call *call)
 {
-	uint64_t i;
-
-	for (i = 1; i <= FUNCTIONS_KEPT && i <= gpu->n_ran; i++) {
+	for (uint64_t i = 1; i <= FUNCTIONS_KEPT && i <= gpu->n_ran; i++) {
 		const struct ran_function *f = &gpu->ran[(gpu->n_ran - i) % FUNCTIONS_KEPT];
 
 		if (f->process == process && f->stream == call->stream &&
@@ -162,9 +160,8 @@ static void find_shared(struct idle *idle)
 {
 	const struct trace_set *set = idle->accounts->model->set;
 	uint32_t *each = xcalloc(set->n_traces + 1, sizeof(*each));
-	uint32_t i;
 
-	for (i = 0; i < set->n_traces; i++)
+	for (uint32_t i = 0; i < set->n_traces; i++)
 		each[i] = i;
 	idle->shared = groups_elsewhere(set, each, &idle->n_shared);
 	idle->shared_known = true;

@@ -12,12 +12,10 @@ static uint32_t min_pid(uint32_t a, uint32_t b)
 
 static void see_rest(struct gpu_looks *looks, const struct spy_rec_gpu_look *look)
 {
-	unsigned int bit;
-
 	looks->n_rest++;
 	looks->clock += look->clock;
 	looks->clock_most += look->clock_most;
-	for (bit = 0; look->known & SPY_GPU_LOOK_REASONS && bit < 64; bit++)
+	for (unsigned int bit = 0; look->known & SPY_GPU_LOOK_REASONS && bit < 64; bit++)
 		looks->limited[bit] += look->reasons >> bit & 1;
 	if (!(look->known & SPY_GPU_LOOK_PROCESSES) || !look->others)
 		return;
@@ -61,8 +59,6 @@ void gpu_looks_see(struct idle *idle, const struct record *record)
 
 void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other)
 {
-	unsigned int bit;
-
 	if (!other->n)
 		return;
 	looks->begin_ns = looks->n ? min_u64(looks->begin_ns, other->begin_ns) : other->begin_ns;
@@ -73,7 +69,7 @@ void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other)
 	looks->n_rest += other->n_rest;
 	looks->clock += other->clock;
 	looks->clock_most += other->clock_most;
-	for (bit = 0; bit < 64; bit++)
+	for (unsigned int bit = 0; bit < 64; bit++)
 		looks->limited[bit] += other->limited[bit];
 	looks->others_n += other->others_n;
 	looks->others_bytes_most = max_u64(looks->others_bytes_most, other->others_bytes_most);

@@ -172,9 +172,7 @@ const struct host_thread *host_thread_find(const struct host_threads *threads,
 
 void host_threads_release(struct host_threads *threads)
 {
-	size_t i;
-
-	for (i = 0; i < threads->n; i++) {
+	for (size_t i = 0; i < threads->n; i++) {
 		struct host_thread *h = threads->all[i];
 
 		if (!h)
@@ -293,9 +291,7 @@ static struct host_wait *last_wait(const struct host_thread *h)
 static const struct stack *sampled_between(const struct host_thread *h, uint64_t begin_ns,
 					   uint64_t end_ns)
 {
-	uint64_t i;
-
-	for (i = 1; i <= h->samples_size && i <= h->n_samples; i++) {
+	for (uint64_t i = 1; i <= h->samples_size && i <= h->n_samples; i++) {
 		const struct host_sample *sample =
 			&h->samples[(h->n_samples - i) % h->samples_size];
 
@@ -360,9 +356,7 @@ void host_see_sample(struct host_thread *h, const struct host_sample *sample)
 
 bool host_is_in_wait(const struct host_thread *h, uint64_t ns)
 {
-	uint64_t i;
-
-	for (i = 1; i <= h->waits_size && i <= h->n_waits; i++) {
+	for (uint64_t i = 1; i <= h->waits_size && i <= h->n_waits; i++) {
 		const struct host_wait *wait = &h->waits[(h->n_waits - i) % h->waits_size];
 
 		if (wait->end_ns <= ns)
@@ -466,9 +460,7 @@ static void show(const struct division *d, const struct idle_part *part, uint64_
 static const struct host_gap *gap_at(const struct host_thread *h, uint64_t begin_ns,
 				     uint64_t end_ns)
 {
-	uint64_t i;
-
-	for (i = 1; i <= h->gaps_size && i <= h->n_gaps; i++) {
+	for (uint64_t i = 1; i <= h->gaps_size && i <= h->n_gaps; i++) {
 		const struct host_gap *gap = &h->gaps[(h->n_gaps - i) % h->gaps_size];
 
 		if (gap->end_ns <= begin_ns)
@@ -650,10 +642,9 @@ static void divide_call(const struct division *d, const struct completed_call *c
 				 .fn_before = NO_FUNCTION,
 				 .stack = call->stack,
 				 .at_ns = begin_ns};
-	unsigned int bucket;
 
 	*d->span = (struct idle_span){begin_ns, end_ns, true};
-	for (bucket = BUCKET_COUNT - 1; bucket > BUCKET_OWN; bucket--) {
+	for (unsigned int bucket = BUCKET_COUNT - 1; bucket > BUCKET_OWN; bucket--) {
 		ns = min_u64(share(completed_ns(call, bucket), end_ns - begin_ns, whole_ns),
 			     rest_ns);
 		part.cause = causes_by_bucket[bucket];
@@ -750,14 +741,13 @@ void host_divide_submission(const struct accounting *a, const struct thread_acco
 				 .fn_before = NO_FUNCTION,
 				 .at_ns = begin_ns};
 	uint64_t rest_ns = end_ns - begin_ns, ns;
-	unsigned int bucket;
 
 	if (call) {
 		part.fn = call->fn;
 		part.address = call->return_address;
 		part.stack = call->stack;
 	}
-	for (bucket = BUCKET_COUNT - 1; call && bucket > BUCKET_OWN; bucket--) {
+	for (unsigned int bucket = BUCKET_COUNT - 1; call && bucket > BUCKET_OWN; bucket--) {
 		if (waits_for_gpu(bucket))
 			continue;
 		ns = min_u64(completed_ns(call, bucket), rest_ns);

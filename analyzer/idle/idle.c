@@ -20,12 +20,11 @@ void idle_init(struct idle *idle, struct accounting *accounts)
 void idle_release(struct idle *idle)
 {
 	struct idle_gpu_name *name, *next;
-	size_t i, k;
 
-	for (i = 0; i < idle->n_gpus; i++) {
+	for (size_t i = 0; i < idle->n_gpus; i++) {
 		const struct idle_gpu *gpu = &idle->gpus[i];
 
-		for (k = 0; k < gpu->intervals_size && k < gpu->n_intervals; k++)
+		for (size_t k = 0; k < gpu->intervals_size && k < gpu->n_intervals; k++)
 			free(gpu->intervals[k].charges);
 		free(idle->gpus[i].processes);
 		free(idle->gpus[i].ran);
@@ -87,9 +86,7 @@ static uint32_t find_gpu(struct idle *idle, const struct process *process, uint8
 
 void idle_name_gpus(struct idle *idle)
 {
-	size_t i;
-
-	for (i = 0; i < idle->n_gpus; i++) {
+	for (size_t i = 0; i < idle->n_gpus; i++) {
 		const struct idle_gpu *gpu = &idle->gpus[i];
 
 		if (gpu->uuid)
@@ -294,9 +291,7 @@ static inline void emit(struct idle *idle, struct idle_user *user, const struct 
 
 void idle_see_dormant(struct idle *idle, const struct record *record)
 {
-	uint32_t device;
-
-	for (device = 0; device < WORK_DEVICES; device++) {
+	for (uint32_t device = 0; device < WORK_DEVICES; device++) {
 		struct idle_user *user =
 			&idle->users[work_index(&idle->accounts->work, record->process, device)];
 

@@ -38,11 +38,10 @@ static void join_own(struct idle_gpu *gpu, const struct idle_replay_part *part,
 		     const struct idle_gpu *own)
 {
 	struct idle_gpu replayed = *gpu;
-	size_t j;
 
 	*gpu = *own;
 	memcpy(gpu->together_ns, replayed.together_ns, sizeof(gpu->together_ns));
-	for (j = 0; j < part->n_gpus && j < IDLE_PAIRED; j++)
+	for (size_t j = 0; j < part->n_gpus && j < IDLE_PAIRED; j++)
 		if (part->gpus[j] < IDLE_PAIRED)
 			gpu->together_ns[part->gpus[j]] += own->together_ns[j];
 	free(replayed.intervals);
@@ -62,9 +61,7 @@ static void join_shared(struct idle_gpu *gpu, const struct idle_gpu *of_part)
 static void join_gpus_of(struct idle *whole, struct idle *idle, const struct idle_replay *r,
 			 const struct idle_replay_part *part)
 {
-	size_t i;
-
-	for (i = 0; i < idle->n_gpus; i++) {
+	for (size_t i = 0; i < idle->n_gpus; i++) {
 		struct idle_gpu *gpu = &whole->gpus[part->gpus[i]];
 
 		if (r->part_of[part->gpus[i]])
@@ -81,16 +78,15 @@ static bool join_gpus(struct idle *whole, struct idle *const *parts, struct join
 {
 	struct idle_gpu_name *met = NULL, *name, *next;
 	bool twice = false;
-	size_t i;
 
 	whole->gpus = r->idle.gpus;
 	whole->n_gpus = r->idle.n_gpus;
 	r->idle.gpus = NULL;
 	r->idle.n_gpus = 0;
-	for (i = 0; i < join->n; i++)
+	for (size_t i = 0; i < join->n; i++)
 		join_gpus_of(whole, parts[i], r, &r->parts[i]);
 	idle_name_gpus(whole);
-	for (i = 0; i < whole->n_gpus; i++)
+	for (size_t i = 0; i < whole->n_gpus; i++)
 		twice |= is_met_twice(join, &whole->gpus[i], &met);
 	HASH_EMPTY (met, name, next)
 		free(name);
@@ -100,13 +96,10 @@ static bool join_gpus(struct idle *whole, struct idle *const *parts, struct join
 static void join_users(struct idle *whole, const struct idle *idle, const struct join_part *part,
 		       const uint32_t *gpus)
 {
-	size_t i;
-	uint32_t device;
-
 	whole->n_devices = (uint32_t)max_u64(whole->n_devices, idle->n_devices);
 
-	for (i = 0; i < part->n_processes; i++) {
-		for (device = 0; device < idle->n_devices; device++) {
+	for (size_t i = 0; i < part->n_processes; i++) {
+		for (uint32_t device = 0; device < idle->n_devices; device++) {
 			size_t at = work_index(&idle->accounts->work, part->processes[i], device);
 			struct idle_user *user = &whole->users[at];
 
@@ -139,9 +132,7 @@ static uint64_t join_owner(const struct join_part *part, const uint32_t *gpus, u
 
 static void take_sums(struct creation_order *order, struct idle_sums *sums, size_t part)
 {
-	struct idle_sum *sum;
-
-	for (sum = sums->by_key; sum; sum = sum->hh.next)
+	for (struct idle_sum *sum = sums->by_key; sum; sum = sum->hh.next)
 		creation_order_add(order, &sum->created, part, sum);
 	HASH_CLEAR(hh, sums->by_key);
 }
@@ -153,14 +144,13 @@ static bool join_sums(struct idle_sums *whole, struct idle *const *parts, struct
 {
 	struct creation_order order = {0};
 	struct idle_sum *sum;
-	size_t i;
 
 	take_sums(&order, &r->idle.sums, join->n);
-	for (i = 0; i < join->n; i++)
+	for (size_t i = 0; i < join->n; i++)
 		take_sums(&order, &parts[i]->sums, i);
 	take_sums(&order, whole, join->n);
 	creation_order_sort(&order);
-	for (i = 0; i < order.n; i++) {
+	for (size_t i = 0; i < order.n; i++) {
 		size_t part = order.all[i].part;
 
 		sum = order.all[i].what;
@@ -198,9 +188,8 @@ static void join_ranges(struct idle *whole, const struct model *part,
 			const struct idle_ranges *ranges)
 {
 	const struct range_names *names = &part->range_names;
-	size_t i;
 
-	for (i = 0; i < ranges->n; i++)
+	for (size_t i = 0; i < ranges->n; i++)
 		*idle_of_range(&whole->ranges, names->all[i]->into) += ranges->ns[i];
 }
 
@@ -210,8 +199,6 @@ static void join_ranges(struct idle *whole, const struct model *part,
 bool idle_join(struct idle *whole, struct idle *const *parts, struct join *join,
 	       struct idle_replay *r)
 {
-	size_t i;
-
 	if (!whole->ops.times)
 		whole->ops =
 			(struct gpu_ops){.times = xcalloc(whole->accounts->model->n_processes + 1,
@@ -219,7 +206,7 @@ bool idle_join(struct idle *whole, struct idle *const *parts, struct join *join,
 					 .n_processes = whole->accounts->model->n_processes};
 	if (!join_gpus(whole, parts, join, r))
 		return false;
-	for (i = 0; i < join->n; i++) {
+	for (size_t i = 0; i < join->n; i++) {
 		const struct join_part *part = &join->parts[i];
 
 		join_users(whole, parts[i], part, r->parts[i].gpus);

@@ -102,11 +102,10 @@ static void show_interval(const struct idle *idle, const struct idle_gpu *gpu,
 {
 	const struct listener *listener = idle->accounts->listener;
 	const struct idle_charge *most = NULL;
-	size_t i;
 
 	if (!listener || !listener->on_idle || !interval->ns)
 		return;
-	for (i = 0; i < interval->n_charges; i++)
+	for (size_t i = 0; i < interval->n_charges; i++)
 		if (!most || interval->charges[i].ns > most->ns)
 			most = &interval->charges[i];
 	listener->on_idle(listener->data,
@@ -120,14 +119,11 @@ static void show_interval(const struct idle *idle, const struct idle_gpu *gpu,
 
 void idle_show_rest(const struct idle *idle)
 {
-	size_t i;
-	uint64_t k;
-
-	for (i = 0; i < idle->n_gpus; i++) {
+	for (size_t i = 0; i < idle->n_gpus; i++) {
 		const struct idle_gpu *gpu = &idle->gpus[i];
 		uint64_t kept = min_u64(gpu->n_intervals, gpu->intervals_size);
 
-		for (k = gpu->n_intervals - kept; k < gpu->n_intervals; k++)
+		for (uint64_t k = gpu->n_intervals - kept; k < gpu->n_intervals; k++)
 			show_interval(idle, gpu, &gpu->intervals[k % gpu->intervals_size]);
 	}
 }
@@ -227,9 +223,8 @@ void idle_end(struct idle *idle, struct idle_gpu *gpu, const struct idle_event *
 static void shrink(struct idle_gpu *gpu, struct idle_interval *interval, uint64_t by_ns)
 {
 	uint64_t left_ns = interval->ns - by_ns, rest_ns = by_ns, ns;
-	size_t i;
 
-	for (i = 0; i < interval->n_charges; i++) {
+	for (size_t i = 0; i < interval->n_charges; i++) {
 		struct idle_charge *part = &interval->charges[i];
 
 		ns = i + 1 < interval->n_charges
@@ -240,7 +235,7 @@ static void shrink(struct idle_gpu *gpu, struct idle_interval *interval, uint64_
 		part->sum->ns -= ns;
 		rest_ns -= ns;
 	}
-	for (i = 0; rest_ns && i < interval->n_charges; i++) { /* what rounding has left */
+	for (size_t i = 0; rest_ns && i < interval->n_charges; i++) { /* what rounding has left */
 		ns = min_u64(rest_ns, interval->charges[i].ns);
 		interval->charges[i].ns -= ns;
 		interval->charges[i].sum->ns -= ns;

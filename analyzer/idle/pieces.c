@@ -121,9 +121,8 @@ void idle_pieces_follow(const struct idle_sums *sums, struct idle_sum *sum,
 bool idle_pieces_hold(const struct idle_piece *all, size_t n, int by)
 {
 	bool any = false;
-	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		idle_part_hold(&all[i].part, by);
 		any |= all[i].part.stack || all[i].part.stack_before;
 	}

@@ -113,9 +113,7 @@ void idle_replay_init(struct idle_replay *r, struct accounting *accounts, size_t
 
 void idle_replay_release(struct idle_replay *r)
 {
-	size_t i;
-
-	for (i = 0; i < r->n; i++) {
+	for (size_t i = 0; i < r->n; i++) {
 		free(r->parts[i].gpus);
 		free(r->parts[i].ranges.ns);
 	}

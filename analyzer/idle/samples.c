@@ -60,10 +60,9 @@ static void add(struct sample_pool *pool, const struct host_sample *sample,
 		const struct stack *place)
 {
 	struct sample_share share = share_of(sample, place);
-	size_t i;
 
 	pool->weight_us += sample->weight_us;
-	for (i = 0; i < pool->n_shares; i++)
+	for (size_t i = 0; i < pool->n_shares; i++)
 		if (same_share(&pool->shares[i], &share)) {
 			pool->shares[i].weight_us += sample->weight_us;
 			return;
@@ -210,9 +209,8 @@ static void divide(struct idle_sums *sums, struct idle_sum *sum, const struct sa
 {
 	const struct idle_sum whole = *sum;
 	uint64_t left_us = pool->weight_us, left_ns = sum->ns, ns;
-	size_t i;
 
-	for (i = 0; i < pool->n_shares && left_us; i++) {
+	for (size_t i = 0; i < pool->n_shares && left_us; i++) {
 		const struct sample_share *share = &pool->shares[i];
 
 		ns = (uint64_t)((double)left_ns * (double)share->weight_us / (double)left_us);
@@ -235,9 +233,8 @@ static void name_holder(const struct sample_pools *pools, struct idle_sum *sum)
 	const struct sample_pool *pool =
 		thread ? find_pool(pools, gil_key(sum->process, thread)) : NULL;
 	const struct sample_share *most = NULL;
-	size_t i;
 
-	for (i = 0; pool && i < pool->n_shares; i++)
+	for (size_t i = 0; pool && i < pool->n_shares; i++)
 		if (pool->shares[i].place && (!most || pool->shares[i].weight_us > most->weight_us))
 			most = &pool->shares[i];
 	if (!most)

@@ -27,9 +27,7 @@ uint64_t idle_in_both(const struct idle_gpu *other, const struct idle_interval *
 void idle_together(struct idle_gpu *gpus, size_t n_gpus, size_t gpu,
 		   const struct idle_interval *interval)
 {
-	size_t i;
-
-	for (i = 0; gpu < IDLE_PAIRED && i < n_gpus && i < IDLE_PAIRED; i++) {
+	for (size_t i = 0; gpu < IDLE_PAIRED && i < n_gpus && i < IDLE_PAIRED; i++) {
 		uint64_t ns = i == gpu ? 0 : idle_in_both(&gpus[i], interval);
 
 		gpus[gpu].together_ns[i] += ns;

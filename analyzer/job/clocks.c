@@ -76,13 +76,12 @@ static void set_clock(struct job_host *host, const struct pair *pairs, size_t n)
 {
 	int64_t *values = xcalloc(n, sizeof(*values));
 	uint64_t *residuals = xcalloc(n, sizeof(*residuals));
-	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		values[i] = pairs[i].difference_ns;
 	host->clock_known = true;
 	host->clock_ns = lower_median_i64(values, n);
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		residuals[i] = (uint64_t)llabs(values[i] - host->clock_ns);
 	host->clock_error_ns = most_u64(residuals, n);
 	free(values);

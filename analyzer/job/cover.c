@@ -43,9 +43,7 @@ static void name_parts(struct job *job, struct job_rank *r)
 
 static void name_all_parts(struct job *job)
 {
-	size_t i;
-
-	for (i = 0; i < job->n_ranks; i++) {
+	for (size_t i = 0; i < job->n_ranks; i++) {
 		struct job_rank *r = &job->ranks[i];
 
 		if (!r->parts)
@@ -99,9 +97,8 @@ uint64_t job_at_ns(const struct job *job, uint32_t rank, uint64_t ns)
 void job_begin(struct job *job)
 {
 	bool any = job->n_hosts && job->hosts[0].clock_known;
-	size_t i;
 
-	for (i = 0; i < job->n_ranks; i++) {
+	for (size_t i = 0; i < job->n_ranks; i++) {
 		const struct job_rank *r = &job->ranks[i];
 		uint64_t begin_ns = r->begin_ns - (uint64_t)job->hosts[r->host].clock_ns;
 

@@ -96,9 +96,7 @@ static const char *who_of(const struct job *job, const struct job_finding *f)
 static const struct job_finding *same_in(const struct job *other, const struct job *job,
 					 const struct job_finding *f)
 {
-	size_t i;
-
-	for (i = 0; i < other->n_findings; i++)
+	for (size_t i = 0; i < other->n_findings; i++)
 		if (other->findings[i].about == f->about &&
 		    !strcmp(other->findings[i].cause, f->cause) &&
 		    !strcmp(who_of(other, &other->findings[i]), who_of(job, f)))
@@ -224,16 +222,15 @@ static void add_sites(struct report *report, const struct job *a, const struct j
 {
 	struct site_row *rows =
 		xcalloc(HASH_COUNT(a->sites) + HASH_COUNT(b->sites) + 1, sizeof(*rows));
-	const struct job_site *site;
 	struct job_site *other;
 	struct table *table;
 	size_t n = 0, same = 0, i;
 
-	for (site = b->sites; site; site = site->hh.next) {
+	for (const struct job_site *site = b->sites; site; site = site->hh.next) {
 		HASH_FIND_STR(a->sites, site->key, other);
 		rows[n++] = compare(report, a, other, b, site);
 	}
-	for (site = a->sites; site; site = site->hh.next) {
+	for (const struct job_site *site = a->sites; site; site = site->hh.next) {
 		HASH_FIND_STR(b->sites, site->key, other);
 		if (!other)
 			rows[n++] = compare(report, a, site, b, NULL);

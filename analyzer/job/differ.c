@@ -57,9 +57,8 @@ struct spread {
 static struct spread spread_of(uint64_t *values, size_t n)
 {
 	struct spread s = {.median = lower_median_u64(values, n)};
-	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		values[i] = values[i] > s.median ? values[i] - s.median : s.median - values[i];
 	s.mad = lower_median_u64(values, n);
 	return s;
@@ -99,19 +98,18 @@ static void find_usual_lateness(struct job *job)
 {
 	uint64_t event_ns =
 		job->late ? max_u64(chance_of(job) * EVENT_TIMES, job->typical_ns / EVENT_PART) : 0;
-	size_t i, j;
 
-	for (i = 0; job->late && i < job->n_ranks; i++) {
+	for (size_t i = 0; job->late && i < job->n_ranks; i++) {
 		struct job_rank *r = &job->ranks[i];
 		struct job_times *late = &job->late[i];
 		size_t n = late->n - (late->n + HICCUPS_PART - 1) / HICCUPS_PART;
 		uint64_t sum_ns = 0;
 
 		lower_median_u64(late->all, late->n); /* sorts them */
-		for (j = 0; j < n; j++)
+		for (size_t j = 0; j < n; j++)
 			sum_ns = add_capped(sum_ns, late->all[j]);
 		r->usual_late_ns = n ? sum_ns / n : 0;
-		for (j = late->n; j && late->all[j - 1] > event_ns; j--)
+		for (size_t j = late->n; j && late->all[j - 1] > event_ns; j--)
 			r->often_late++;
 		free(late->all);
 	}
@@ -316,15 +314,14 @@ static const char *common_cause(const struct job *job, const bool *late, uint32_
 {
 	struct job_rank sum = {.met = 0};
 	uint64_t percent, most_ns = 0;
-	size_t i, j;
 
 	*place = "";
-	for (i = 0; i < job->n_ranks; i++) {
+	for (size_t i = 0; i < job->n_ranks; i++) {
 		const struct job_rank *r = &job->ranks[i];
 
 		if (r->host != host || !late[i])
 			continue;
-		for (j = 0; j < job->n_causes; j++)
+		for (size_t j = 0; j < job->n_causes; j++)
 			sum.cause_ns[j] = add_capped(sum.cause_ns[j], r->cause_ns[j]);
 		sum.gpu_late += r->gpu_late;
 		sum.same_work += r->same_work;
@@ -342,9 +339,8 @@ static void report_host(struct job *job, const bool *late, uint32_t host, uint32
 	const char *place, *cause = common_cause(job, late, host, &place);
 	struct job_finding *f = add(job, JOB_HOST, host, cause);
 	uint64_t sum_ns = 0, time_ns = 0;
-	size_t i;
 
-	for (i = 0; i < job->n_ranks; i++) {
+	for (size_t i = 0; i < job->n_ranks; i++) {
 		if (job->ranks[i].host != host || !late[i])
 			continue;
 		f->cost_ns = max_u64(f->cost_ns, cost_of(job, &job->ranks[i]));
@@ -369,19 +365,18 @@ static void report_all_late(struct job *job, const bool *late, bool *reported)
 	uint32_t *n_late = xcalloc(job->n_hosts + 1, sizeof(*n_late));
 	uint32_t *n_met = xcalloc(job->n_hosts + 1, sizeof(*n_met));
 	bool *is_host = xcalloc(job->n_hosts + 1, sizeof(*is_host));
-	size_t i;
 
-	for (i = 0; i < job->n_ranks; i++) {
+	for (size_t i = 0; i < job->n_ranks; i++) {
 		n_met[job->ranks[i].host] += job->ranks[i].met >= MET_LEAST;
 		n_late[job->ranks[i].host] += late[i];
 	}
-	for (i = 0; i < job->n_hosts; i++) {
+	for (size_t i = 0; i < job->n_hosts; i++) {
 		is_host[i] = job->n_hosts > 1 && n_met[i] > 1 &&
 			     n_late[i] * 100 >= n_met[i] * HOST_PERCENT;
 		if (is_host[i])
 			report_host(job, late, (uint32_t)i, n_late[i], n_met[i]);
 	}
-	for (i = 0; i < job->n_ranks; i++) {
+	for (size_t i = 0; i < job->n_ranks; i++) {
 		reported[i] = late[i];
 		if (late[i] && !is_host[job->ranks[i].host])
 			report_late(job, (uint32_t)i);
@@ -449,9 +444,8 @@ static struct spread usual_loss(const struct job *job, const struct measure *mea
 static void report_measure(struct job *job, const struct measure *measure, bool *reported)
 {
 	struct spread s = usual_loss(job, measure);
-	size_t i;
 
-	for (i = 0; i < job->n_ranks; i++) {
+	for (size_t i = 0; i < job->n_ranks; i++) {
 		struct job_rank *r = &job->ranks[i];
 		uint64_t value = lost_ppm(r, measure);
 		struct job_finding *f;
@@ -539,12 +533,11 @@ static int by_cost(const void *a, const void *b)
 void job_differ(struct job *job)
 {
 	bool *reported = xcalloc(job->n_ranks + 1, sizeof(*reported)), *late;
-	size_t i;
 
 	find_usual_lateness(job);
 	late = find_late(job);
 	report_all_late(job, late, reported);
-	for (i = 0; i < ARRAY_SIZE(measures); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(measures); i++)
 		report_measure(job, &measures[i], reported);
 	report_gpus(job, reported);
 	if (job->n_findings)

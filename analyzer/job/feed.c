@@ -29,12 +29,11 @@ struct feed {
 static void begin(struct feed *f)
 {
 	const struct job *job = f->job;
-	size_t i;
 
 	f->hosts = xcalloc(job->n_hosts + 1, sizeof(*f->hosts));
 	f->traces = xcalloc(job->n_ranks + 1, sizeof(*f->traces));
 	f->processes = xcalloc(job->n_ranks + 1, sizeof(*f->processes));
-	for (i = 0; i < job->n_ranks; i++) {
+	for (size_t i = 0; i < job->n_ranks; i++) {
 		f->traces[i].index = (uint32_t)i;
 		f->traces[i].host = &f->hosts[job->ranks[i].host];
 		f->processes[i].trace = &f->traces[i];
@@ -130,7 +129,6 @@ static void emit_comm(struct feed *f, uint32_t number, const struct operation_ro
 static struct rank_op *op_new(struct feed *f, const struct operation_row *row, bool aside)
 {
 	struct rank_op *op = xcalloc(1, sizeof(*op) + DIGEST_OPERATION_CAUSES * sizeof(*op->parts));
-	size_t i;
 
 	op->row = row;
 	op->aside = aside;
@@ -140,7 +138,7 @@ static struct rank_op *op_new(struct feed *f, const struct operation_row *row, b
 	op->submit_begin_ns = row->submit_ns;
 	op->submit_end_ns = row->submitted_ns;
 	op->gpu_operations = row->work;
-	for (i = 0; i < DIGEST_OPERATION_CAUSES; i++)
+	for (size_t i = 0; i < DIGEST_OPERATION_CAUSES; i++)
 		if (row->causes[i].ns) /* what was before the ranks met is not in it */
 			op->parts[op->n_parts++] = (struct rank_part){
 				place_of(f, &row->causes[i]), row->causes[i].ns, UINT64_MAX, 0, 0};
@@ -208,9 +206,8 @@ static bool is_aside(const struct operation_row *rows, size_t n)
 static void emit_comms(struct feed *f)
 {
 	uint32_t *last = xcalloc(f->job->n_ranks + 1, sizeof(*last)), number = 0;
-	size_t i;
 
-	for (i = 0; i < f->job->n_rows; i++) {
+	for (size_t i = 0; i < f->job->n_rows; i++) {
 		struct operation_row *row = &f->job->rows[i];
 
 		if (!i || row->comm != row[-1].comm)
@@ -247,12 +244,11 @@ struct met {
 static void find_outside(const struct job *job, struct rows_span *spans, size_t n, struct met *met)
 {
 	struct met all = {UINT64_MAX, 0}, work = {0, UINT64_MAX};
-	size_t i, j;
 
-	for (i = 0; i < job->n_ranks; i++)
+	for (size_t i = 0; i < job->n_ranks; i++)
 		met[i] = (struct met){UINT64_MAX, 0};
-	for (i = 0; i < n; i++)
-		for (j = spans[i].from; j < spans[i].to; j++) {
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = spans[i].from; j < spans[i].to; j++) {
 			struct met *m = &met[job->rows[j].rank];
 
 			m->first_ns = min_u64(m->first_ns, spans[i].at_ns);
@@ -260,7 +256,7 @@ static void find_outside(const struct job *job, struct rows_span *spans, size_t 
 			all.first_ns = min_u64(all.first_ns, m->first_ns);
 			all.last_ns = max_u64(all.last_ns, m->last_ns);
 		}
-	for (i = 0; i < job->n_ranks; i++) {
+	for (size_t i = 0; i < job->n_ranks; i++) {
 		if (met[i].first_ns == UINT64_MAX)
 			continue;
 		if (job_from_ns(job, &job->ranks[i]) <= all.first_ns)
@@ -268,7 +264,7 @@ static void find_outside(const struct job *job, struct rows_span *spans, size_t 
 		if (job_until_ns(job, &job->ranks[i]) >= all.last_ns)
 			work.last_ns = min_u64(work.last_ns, met[i].last_ns);
 	}
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		spans[i].outside = spans[i].at_ns < work.first_ns || spans[i].at_ns > work.last_ns;
 }
 
@@ -323,9 +319,8 @@ static void take_rank(struct job_rank *to, const struct rank *rank)
 static double part_of(const struct job *job)
 {
 	double all = 0, met = 0;
-	size_t i;
 
-	for (i = 0; i < job->n_ranks; i++) {
+	for (size_t i = 0; i < job->n_ranks; i++) {
 		met += (double)job->ranks[i].met;
 		all += (double)job_operations_of(&job->ranks[i]);
 	}
@@ -335,14 +330,12 @@ static double part_of(const struct job *job)
 static void take(struct feed *f)
 {
 	struct job *job = f->job;
-	const struct idle_sum *sum;
 	struct straggler straggler;
-	size_t i;
 
-	for (i = 0; i < job->n_ranks; i++)
+	for (size_t i = 0; i < job->n_ranks; i++)
 		if (f->ranks.by_process[i])
 			take_rank(&job->ranks[i], f->ranks.by_process[i]);
-	for (sum = f->idle.sums.by_key; sum; sum = sum->hh.next) {
+	for (const struct idle_sum *sum = f->idle.sums.by_key; sum; sum = sum->hh.next) {
 		struct job_rank *rank = &job->ranks[sum->process->trace->index];
 		uint8_t cause = cause_of(job, (enum idle_cause)sum->key.cause, sum->key.address);
 

@@ -16,9 +16,7 @@ const char *job_cause_text(const char *code)
 
 uint8_t job_cause_index(struct job *job, const char *code)
 {
-	size_t i;
-
-	for (i = 0; i < job->n_causes; i++)
+	for (size_t i = 0; i < job->n_causes; i++)
 		if (!strcmp(job->causes[i], code))
 			return (uint8_t)i;
 	if (job->n_causes == JOB_CAUSES_MOST)
@@ -167,9 +165,8 @@ static void find_longest(struct loading *l, enum job_loss_of loss)
 {
 	const char *why = bucket_names[losses[loss].bucket];
 	uint64_t longest_ns = 0, least_ns = UINT64_MAX, lost_ns;
-	uint32_t i;
 
-	for (i = 0; i < l->data->tables[D_WORST].n; i++) {
+	for (uint32_t i = 0; i < l->data->tables[D_WORST].n; i++) {
 		lost_ns = number_at(l, D_WORST, i, D_WORST_lost_ns);
 		least_ns = min_u64(least_ns, lost_ns);
 		if (!strcmp(text_at(l, D_WORST, i, D_WORST_why), why))
@@ -208,9 +205,7 @@ static uint64_t add_to(uint64_t *sum, uint64_t value)
 
 static void load_lost(struct loading *l, enum job_loss_of loss)
 {
-	uint32_t i;
-
-	for (i = 0; i < l->data->tables[D_ROLE].n; i++)
+	for (uint32_t i = 0; i < l->data->tables[D_ROLE].n; i++)
 		add_to(&l->rank->lost[loss].ns, number_at(l, D_ROLE, i, losses[loss].of_role));
 	find_longest(l, loss);
 }
@@ -255,7 +250,6 @@ static void load_row(struct loading *l, uint32_t table, uint32_t row)
 	uint64_t host_1_ns = number_at(l, table, row, D_MEET_host_1_ns);
 	struct job *job = l->job;
 	struct operation_row *m;
-	uint32_t i;
 
 	job->rows = grow(job->rows, job->n_rows, sizeof(*job->rows));
 	m = &job->rows[job->n_rows++];
@@ -278,7 +272,7 @@ static void load_row(struct loading *l, uint32_t table, uint32_t row)
 		.work = number_at(l, table, row, D_MEET_work),
 		.place = text_at(l, table, row, D_MEET_place)};
 	m->end_ns = add_capped(m->begin_ns, number_at(l, table, row, D_MEET_took_ns));
-	for (i = 0; i < DIGEST_OPERATION_CAUSES; i++) {
+	for (uint32_t i = 0; i < DIGEST_OPERATION_CAUSES; i++) {
 		const char *code = text_at(l, table, row, D_MEET_cause_a + 2 * i);
 
 		m->causes[i].cause = job_cause_index(job, code);
@@ -317,14 +311,13 @@ static void forget_top(struct job_site *site, uint32_t rank)
 static struct job_site *site_of_key(struct job *job, char *key, const struct job_site *like)
 {
 	struct job_site *site;
-	size_t i;
 
 	HASH_FIND_STR(job->sites, key, site);
 	if (!site) {
 		site = xcalloc(1, sizeof(*site) + strlen(key) + 1);
 		*site = *like;
 		site->severity = UINT64_MAX;
-		for (i = 0; i < ARRAY_SIZE(site->top); i++)
+		for (size_t i = 0; i < ARRAY_SIZE(site->top); i++)
 			site->top[i].rank = UINT32_MAX;
 		memcpy(site->key, key, strlen(key) + 1);
 		HASH_ADD_STR(job->sites, key, site);
@@ -416,9 +409,8 @@ static void load_site(struct loading *l, uint32_t row)
 static void join_tenant(struct job *job)
 {
 	const struct job_tenant *t = &job->tenants[job->n_tenants - 1];
-	size_t i;
 
-	for (i = job->n_tenants - 1; i && job->tenants[i - 1].rank == t->rank; i--) {
+	for (size_t i = job->n_tenants - 1; i && job->tenants[i - 1].rank == t->rank; i--) {
 		struct job_tenant *earlier = &job->tenants[i - 1];
 
 		if (earlier->pid != t->pid || strcmp(earlier->uuid, t->uuid) != 0)
@@ -512,8 +504,6 @@ static void load_part(struct loading *l, uint32_t row)
 /* Or parts of a rank, behind those that are loaded already. */
 static void load_rank(struct loading *l, bool is_first)
 {
-	uint32_t i;
-
 	if (is_first)
 		load_identity(l);
 	if (l->rank->gpu == UINT32_MAX)
@@ -523,17 +513,17 @@ static void load_rank(struct loading *l, bool is_first)
 	l->rank->sampled |=
 		l->data->tables[D_MEET].n >=
 		digest_rows_at(&l->job->digest->schema.tables[D_MEET], l->job->digest->level);
-	for (i = 0; i < l->data->tables[D_MEET].n; i++)
+	for (uint32_t i = 0; i < l->data->tables[D_MEET].n; i++)
 		load_row(l, D_MEET, i);
-	for (i = 0; i < l->data->tables[D_SLOW].n; i++)
+	for (uint32_t i = 0; i < l->data->tables[D_SLOW].n; i++)
 		load_row(l, D_SLOW, i);
-	for (i = 0; i < l->data->tables[D_SITE].n; i++)
+	for (uint32_t i = 0; i < l->data->tables[D_SITE].n; i++)
 		load_site(l, i);
-	for (i = 0; i < l->data->tables[D_LOSS].n; i++)
+	for (uint32_t i = 0; i < l->data->tables[D_LOSS].n; i++)
 		load_loss(l, i);
-	for (i = 0; i < l->data->tables[D_TENANT].n; i++)
+	for (uint32_t i = 0; i < l->data->tables[D_TENANT].n; i++)
 		load_tenant(l, i);
-	for (i = 0; i < l->data->tables[D_PART].n; i++)
+	for (uint32_t i = 0; i < l->data->tables[D_PART].n; i++)
 		load_part(l, i);
 	job_sum_add(l->job, l->data, l->index);
 }
@@ -547,13 +537,12 @@ static void distinguish_hosts(struct job *job)
 	uint32_t *name = xcalloc(job->n_hosts + 1, sizeof(*name));
 	struct named *names = NULL;
 	bool is_new;
-	size_t i;
 
-	for (i = 0; i < job->n_hosts; i++) {
+	for (size_t i = 0; i < job->n_hosts; i++) {
 		name[i] = index_of(&names, job->hosts[i].name, &is_new);
 		hosts[name[i]]++;
 	}
-	for (i = 0; i < job->n_hosts; i++) {
+	for (size_t i = 0; i < job->n_hosts; i++) {
 		struct job_host *host = &job->hosts[i];
 
 		if (hosts[name[i]] > 1)
@@ -567,9 +556,7 @@ static void distinguish_hosts(struct job *job)
 
 static void distinguish_jobs(struct job *job)
 {
-	size_t i;
-
-	for (i = 0; job->n_jobs > 1 && i < job->n_ranks; i++) {
+	for (size_t i = 0; job->n_jobs > 1 && i < job->n_ranks; i++) {
 		struct job_rank *r = &job->ranks[i];
 
 		if (*r->job)
@@ -581,15 +568,14 @@ static void distinguish_jobs(struct job *job)
 static void find_missing(struct job *job)
 {
 	uint8_t *there;
-	uint64_t i;
 
 	if (job->n_jobs != 1 || !job->world_size || job->world_size > 1u << 24)
 		return;
 	there = xcalloc(job->world_size, 1);
-	for (i = 0; i < job->n_ranks; i++)
+	for (uint64_t i = 0; i < job->n_ranks; i++)
 		if (job->ranks[i].number_1 && job->ranks[i].number_1 <= job->world_size)
 			there[job->ranks[i].number_1 - 1] = 1;
-	for (i = 0; i < job->world_size; i++) {
+	for (uint64_t i = 0; i < job->world_size; i++) {
 		if (there[i])
 			continue;
 		job->missing = grow(job->missing, job->n_missing, sizeof(*job->missing));

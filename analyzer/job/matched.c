@@ -24,10 +24,9 @@ struct matched {
 static bool match(struct matched *m)
 {
 	int64_t *arrivals = xcalloc(m->instance->n_ops + 1, sizeof(*arrivals));
-	const struct rank_op *op;
 
 	m->n = m->instance->n_ops;
-	for (op = m->instance->ops; op; op = op->next) {
+	for (const struct rank_op *op = m->instance->ops; op; op = op->next) {
 		if (!op->aligned)
 			continue;
 		arrivals[m->n_aligned++] = op->arrival_ns;
@@ -70,10 +69,9 @@ static void see_reasons(struct matched *m, const struct rank_op *op, uint64_t la
 	struct job_rank *rank = &m->job->ranks[op->row->rank];
 	struct rank_reasons reasons;
 	uint64_t gpu_ns = 0;
-	uint32_t i;
 
 	rank_reasons_find(m->job->ranks_of, m->instance, op, late_ns, &reasons);
-	for (i = 0; i < reasons.n; i++) {
+	for (uint32_t i = 0; i < reasons.n; i++) {
 		uint64_t *sum = &rank->cause_ns[job_cause_of_part(m->job, &reasons.all[i].part)];
 
 		*sum = add_capped(*sum, reasons.all[i].ns);
@@ -117,11 +115,9 @@ static void note_late(struct job *job, uint32_t rank, uint64_t late_ns)
 /* Those that were chosen by their period are no sample of all. */
 static void see_matched(struct matched *m, const struct rank_op *last)
 {
-	const struct rank_op *op;
-
 	m->job->compared++;
 	rank_parts_next(&m->job->parts);
-	for (op = m->instance->ops; op; op = op->next) {
+	for (const struct rank_op *op = m->instance->ops; op; op = op->next) {
 		struct job_rank *rank = &m->job->ranks[op->row->rank];
 		uint64_t late_ns;
 
@@ -163,9 +159,7 @@ struct kinds {
 
 static struct kind *kind_of(struct kinds *kinds, const struct operation_row *row, bool make)
 {
-	size_t i;
-
-	for (i = kinds->n; i > 0; i--) {
+	for (size_t i = kinds->n; i > 0; i--) {
 		struct kind *kind = &kinds->all[i - 1];
 
 		if (kind->comm == row->comm && kind->bytes == row->bytes &&
@@ -203,9 +197,7 @@ static uint64_t typical_of(uint64_t *periods, size_t n)
 
 static void find_kinds(const struct job *job, struct kinds *kinds)
 {
-	size_t i;
-
-	for (i = 0; i < job->n_rows; i++) {
+	for (size_t i = 0; i < job->n_rows; i++) {
 		const struct operation_row *row = &job->rows[i];
 		struct kind *kind = row->slow ? NULL : kind_of(kinds, row, true);
 
@@ -214,7 +206,7 @@ static void find_kinds(const struct job *job, struct kinds *kinds)
 		kind->periods = grow(kind->periods, kind->n, sizeof(*kind->periods));
 		kind->periods[kind->n++] = row->period_ns;
 	}
-	for (i = 0; i < kinds->n; i++)
+	for (size_t i = 0; i < kinds->n; i++)
 		kinds->all[i].typical_ns = typical_of(kinds->all[i].periods, kinds->all[i].n);
 }
 
@@ -235,11 +227,10 @@ static int by_at(const void *a, const void *b)
 /* Periods of the ranks that have it; where most ranks do not, it was slow for none but these. */
 static uint64_t period_of(struct matched *m, uint64_t *at_ns)
 {
-	const struct rank_op *op;
 	size_t n = 0;
 
 	*at_ns = UINT64_MAX;
-	for (op = m->instance->ops; op; op = op->next) {
+	for (const struct rank_op *op = m->instance->ops; op; op = op->next) {
 		if (op->row->period_ns)
 			m->values[n++] = op->row->period_ns;
 		*at_ns = min_u64(*at_ns, job_at_ns(m->job, op->row->rank, op->row->submit_ns));
@@ -341,7 +332,6 @@ void job_match(struct job *job)
 {
 	struct seeing s = {.job = job};
 	uint64_t longest_ns = 0;
-	size_t i;
 
 	if (!job->n_rows)
 		return;
@@ -350,7 +340,7 @@ void job_match(struct job *job)
 	s.values = xcalloc(job->n_rows + 1, sizeof(*s.values));
 	job_feed(job, see, &s);
 	keep_slow(job, &s.kinds);
-	for (i = 0; i < s.kinds.n; i++) {
+	for (size_t i = 0; i < s.kinds.n; i++) {
 		if (s.kinds.all[i].n > 8)
 			longest_ns = max_u64(longest_ns, s.kinds.all[i].typical_ns);
 		free(s.kinds.all[i].periods);

@@ -79,9 +79,7 @@ static const char *ranks_words(struct arena *texts, const struct job *job)
 /* "train, …": of several the first one. */
 static const char *program_of(const struct job *job)
 {
-	size_t i;
-
-	for (i = 0; i < job->n_ranks; i++)
+	for (size_t i = 0; i < job->n_ranks; i++)
 		if (*job->ranks[i].program)
 			return job->ranks[i].program;
 	return NULL;
@@ -186,10 +184,8 @@ static const char *found_words(struct arena *texts, const struct job *job,
 
 static void count_sites(const struct job *job, struct summary_row *row)
 {
-	const struct job_site *site;
-
 	row->problems = job->n_findings;
-	for (site = job->sites; site; site = site->hh.next) {
+	for (const struct job_site *site = job->sites; site; site = site->hh.next) {
 		row->problems += site->severity == 0;
 		row->notes += site->severity == 1;
 	}
@@ -312,9 +308,8 @@ static const char *some_ranks(struct arena *texts, const struct job *job,
 			      const struct job_loss *loss)
 {
 	const char *words = job->ranks[loss->first[0]].name;
-	size_t i;
 
-	for (i = 1; i < JOB_NAMED && i < loss->ranks; i++)
+	for (size_t i = 1; i < JOB_NAMED && i < loss->ranks; i++)
 		words = arena_printf(texts, "%s, %s", words, job->ranks[loss->first[i]].name);
 	return loss->ranks > JOB_NAMED ? arena_printf(texts, "%s and %" PRIu64 " more", words,
 						      loss->ranks - JOB_NAMED)
@@ -323,9 +318,7 @@ static const char *some_ranks(struct arena *texts, const struct job *job,
 
 static const char *words_of_loss(const char *kind)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(loss_words); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(loss_words); i++)
 		if (!strcmp(loss_words[i].kind, kind))
 			return loss_words[i].text;
 	return kind;
@@ -470,9 +463,8 @@ static void add_hosts(struct report *report, const struct job *job)
 {
 	struct host_row *rows = xcalloc(job->n_hosts + 1, sizeof(*rows));
 	struct arena *texts = &report->arena;
-	size_t i;
 
-	for (i = 0; i < job->n_hosts; i++) {
+	for (size_t i = 0; i < job->n_hosts; i++) {
 		const struct job_host *host = &job->hosts[i];
 
 		rows[i] = (struct host_row){

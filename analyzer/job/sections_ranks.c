@@ -47,9 +47,8 @@ static void add_differences(struct report *report, const struct job *job)
 	static const char *const abouts[] = {
 		[JOB_RANK] = "rank", [JOB_HOST] = "host", [JOB_GPU] = "gpu"};
 	struct differ_row *rows = xcalloc(job->n_findings + 1, sizeof(*rows));
-	size_t i;
 
-	for (i = 0; i < job->n_findings; i++) {
+	for (size_t i = 0; i < job->n_findings; i++) {
 		const struct job_finding *f = &job->findings[i];
 		struct differ_row *row = &rows[i];
 
@@ -117,9 +116,8 @@ static void add_slow(struct report *report, const struct job *job)
 	struct slow_row *rows = xcalloc(job->n_slow + 1, sizeof(*rows));
 	struct arena *texts = &report->arena;
 	struct table *table;
-	size_t i;
 
-	for (i = 0; i < job->n_slow; i++) {
+	for (size_t i = 0; i < job->n_slow; i++) {
 		const struct job_slow *slow = &job->slow[i];
 		const char *cause = slow->cause != UINT32_MAX ? job->causes[slow->cause] : NULL;
 
@@ -229,9 +227,8 @@ static const char *parts_line(struct arena *texts, const struct job *job, const 
 static void add_ranks(struct report *report, const struct job *job)
 {
 	struct rank_row *rows = xcalloc(job->n_ranks + 1, sizeof(*rows));
-	size_t i;
 
-	for (i = 0; i < job->n_ranks; i++) {
+	for (size_t i = 0; i < job->n_ranks; i++) {
 		const struct job_rank *r = &job->ranks[i];
 
 		rows[i] = (struct rank_row){

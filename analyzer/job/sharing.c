@@ -63,9 +63,8 @@ static void compare(struct job *job, struct job_tenant *self, const struct job_t
 {
 	uint64_t shared_until_ns = 0, sliced_until_ns = 0;
 	const struct job_tenant *first = NULL;
-	size_t i;
 
-	for (i = 0; i < n && all[i].from_ns < self->until_ns; i++) {
+	for (size_t i = 0; i < n && all[i].from_ns < self->until_ns; i++) {
 		if (&all[i] == self || all[i].until_ns <= self->from_ns ||
 		    (all[i].rank == self->rank && all[i].pid == self->pid))
 			continue;
@@ -87,9 +86,8 @@ static void find_slices(struct job *job)
 {
 	bool *seen = xcalloc(job->n_ranks + 1, sizeof(*seen));
 	struct job_site *site = NULL;
-	size_t i;
 
-	for (i = 0; i < job->n_tenants; i++) {
+	for (size_t i = 0; i < job->n_tenants; i++) {
 		const struct job_tenant *t = &job->tenants[i];
 
 		if (!job_is_sliced(t))

@@ -14,9 +14,8 @@ static const uint32_t tables[JOB_SUMS] = {[JOB_FUNCTIONS] = D_FUNC,
 static size_t key_of(const struct digest_table_info *info, const uint64_t *row, uint64_t *key)
 {
 	size_t n = 0;
-	uint32_t i;
 
-	for (i = 0; i < info->n_columns; i++)
+	for (uint32_t i = 0; i < info->n_columns; i++)
 		if (info->columns[i].fold == DIGEST_CLEAR)
 			key[n++] = row[i];
 	return n * sizeof(*key);
@@ -28,7 +27,6 @@ static struct job_sum *sum_of(struct job_sum **sums, const struct digest_table_i
 	uint64_t key[DIGEST_COLUMNS_MOST];
 	size_t bytes = key_of(info, row, key);
 	struct job_sum *sum;
-	uint32_t i;
 
 	HASH_FIND(hh, *sums, key, bytes, sum);
 	if (sum)
@@ -37,7 +35,7 @@ static struct job_sum *sum_of(struct job_sum **sums, const struct digest_table_i
 	memcpy(sum->key, key, bytes);
 	sum->key_bytes = bytes;
 	sum->cells = xcalloc(info->n_columns, sizeof(*sum->cells));
-	for (i = 0; i < info->n_columns; i++)
+	for (uint32_t i = 0; i < info->n_columns; i++)
 		if (info->columns[i].fold == DIGEST_CLEAR)
 			sum->cells[i] = row[i];
 	HASH_ADD_KEYPTR(hh, *sums, sum->key, bytes, sum);
@@ -47,9 +45,7 @@ static struct job_sum *sum_of(struct job_sum **sums, const struct digest_table_i
 static void add_row(struct job_sum *sum, const struct digest_table_info *info, const uint64_t *row,
 		    uint32_t rank)
 {
-	uint32_t i;
-
-	for (i = 0; i < info->n_columns; i++) {
+	for (uint32_t i = 0; i < info->n_columns; i++) {
 		if (info->columns[i].fold == DIGEST_SUM)
 			sum->cells[i] = add_capped(sum->cells[i], row[i]);
 		else if (info->columns[i].fold == DIGEST_MAX)
@@ -69,14 +65,11 @@ static void add_row(struct job_sum *sum, const struct digest_table_info *info, c
 
 void job_sum_add(struct job *job, const struct digest_data *data, uint32_t rank)
 {
-	size_t i;
-	uint32_t row;
-
-	for (i = 0; i < JOB_SUMS; i++) {
+	for (size_t i = 0; i < JOB_SUMS; i++) {
 		const struct digest_table_info *info = &job->digest->schema.tables[tables[i]];
 		const struct digest_rows *rows = &data->tables[tables[i]];
 
-		for (row = 0; row < rows->n; row++) {
+		for (uint32_t row = 0; row < rows->n; row++) {
 			const uint64_t *cells = &rows->cells[(size_t)row * rows->columns];
 
 			add_row(sum_of(&job->sums[i], info, cells), info, cells, rank);
@@ -87,9 +80,8 @@ void job_sum_add(struct job *job, const struct digest_data *data, uint32_t rank)
 void job_sums_release(struct job *job)
 {
 	struct job_sum *sum, *next;
-	size_t i;
 
-	for (i = 0; i < JOB_SUMS; i++)
+	for (size_t i = 0; i < JOB_SUMS; i++)
 		HASH_EMPTY (job->sums[i], sum, next) {
 			free(sum->cells);
 			free(sum);
@@ -114,13 +106,12 @@ struct job_sum **job_sums(const struct job *job, enum job_sum_table table, size_
 	uint32_t by = job->digest->schema.tables[tables[table]].by;
 	struct ordered *all = xcalloc(HASH_COUNT(job->sums[table]) + 1, sizeof(*all));
 	struct job_sum **sums = xcalloc(HASH_COUNT(job->sums[table]) + 1, sizeof(*sums)), *sum;
-	size_t i;
 
 	*n = 0;
 	for (sum = job->sums[table]; sum; sum = sum->hh.next, (*n)++)
 		all[*n] = (struct ordered){sum, sum->cells[by], *n};
 	qsort(all, *n, sizeof(*all), by_most);
-	for (i = 0; i < *n; i++)
+	for (size_t i = 0; i < *n; i++)
 		sums[i] = all[i].sum;
 	free(all);
 	return sums;

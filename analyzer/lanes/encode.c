@@ -106,9 +106,8 @@ static uint64_t shown_value(struct writer *w, char type, uint64_t value)
 static void put_calls(struct writer *w, const struct lane *lane)
 {
 	uint64_t before_ns = 0;
-	size_t i, k;
 
-	for (i = 0; i < lane->n_calls; i++) {
+	for (size_t i = 0; i < lane->n_calls; i++) {
 		const struct call_item *call = &lane->calls[i];
 
 		put_times(w, &before_ns, call->begin_ns, call->end_ns);
@@ -118,7 +117,7 @@ static void put_calls(struct writer *w, const struct lane *lane)
 		put(w, name_number(w, call->about));
 		put(w, call->expected_ns == UNKNOWN_NS ? 0 : call->expected_ns + 1);
 		put(w, call->n_parts);
-		for (k = 0; k < call->n_parts; k++) {
+		for (size_t k = 0; k < call->n_parts; k++) {
 			put(w, lane->parts[call->parts_at + k].bucket);
 			put(w, lane->parts[call->parts_at + k].ns);
 		}
@@ -144,15 +143,14 @@ static bool is_drawn(const struct lanes *l, const struct lane *lane, enum item_k
 static uint64_t put_items(struct writer *w, const struct lane *lane, enum item_kind kind)
 {
 	uint64_t before_ns = 0, count = 0;
-	size_t i, k;
 
-	for (i = 0; i < lane->n_items[kind]; i++) {
+	for (size_t i = 0; i < lane->n_items[kind]; i++) {
 		const struct item *item = &lane->items[kind][i];
 
 		if (!is_drawn(w->l, lane, kind, item))
 			continue;
 		put_times(w, &before_ns, item->begin_ns, item->end_ns);
-		for (k = 0; kinds[kind].values[k]; k++)
+		for (size_t k = 0; kinds[kind].values[k]; k++)
 			put(w, shown_value(w, kinds[kind].values[k], item->values[k]));
 		count++;
 	}
@@ -213,9 +211,8 @@ static uint64_t gpu_in_report(const struct writer *w, uint32_t index)
 	const struct idle_gpu *gpu = &idle->gpus[index];
 	const char *process = text_process(w->texts, gpu->processes[0]->trace);
 	uint64_t before = 0;
-	size_t i;
 
-	for (i = 0; i < idle->n_gpus; i++) {
+	for (size_t i = 0; i < idle->n_gpus; i++) {
 		const struct idle_gpu *other = &idle->gpus[i];
 
 		if (other->device != gpu->device)
@@ -301,10 +298,9 @@ static json_t *lane_of(struct writer *w, const struct lane *lane)
 static json_t *names_of(const struct writer *w)
 {
 	json_t *names = json_array();
-	size_t i;
 
 	json_array_append_new(names, json_string(""));
-	for (i = 0; i < w->n_names; i++)
+	for (size_t i = 0; i < w->n_names; i++)
 		json_array_append_new(names, text_of(w->l->labels.all[w->names[i]]->text));
 	return names;
 }
@@ -355,10 +351,9 @@ static json_t *cause_list(void)
 static json_t *wait_kind_names(void)
 {
 	json_t *array = json_array();
-	unsigned int i;
 
 	/* The last one is any that this analyzer does not know. */
-	for (i = 0; i <= SPY_WAIT_KINDS; i++)
+	for (unsigned int i = 0; i <= SPY_WAIT_KINDS; i++)
 		json_array_append_new(array, key_and_name(name_wait(i), name_wait(i)));
 	return array;
 }
@@ -368,7 +363,6 @@ static json_t *left_out(const struct writer *w)
 {
 	const struct store *store = &w->l->store;
 	json_t *array = json_array();
-	size_t kind;
 
 	if (store->merged_ns)
 		json_array_append_new(
@@ -386,7 +380,7 @@ static json_t *left_out(const struct writer *w)
 				       w->texts,
 				       "Operations of a GPU next to each other within %s are one.",
 				       text_time(w->texts, store->least_ns[ITEMS_OPS]))));
-	for (kind = 0; kind < ITEM_KIND_COUNT; kind++)
+	for (size_t kind = 0; kind < ITEM_KIND_COUNT; kind++)
 		if (store->dropped[kind])
 			json_array_append_new(
 				array,
@@ -405,9 +399,8 @@ static json_t *windows(const struct writer *w)
 {
 	const struct store *store = &w->l->store;
 	json_t *array = json_array();
-	size_t i;
 
-	for (i = 0; i < store->n_windows; i++)
+	for (size_t i = 0; i < store->n_windows; i++)
 		json_array_append_new(
 			array, json_pack("{soso}", "begin_ns", since(w, store->windows[i].begin_ns),
 					 "end_ns", since(w, store->windows[i].end_ns)));
@@ -417,9 +410,8 @@ static json_t *windows(const struct writer *w)
 static json_t *moments_of(const struct writer *w, const struct moment *moments, size_t n)
 {
 	json_t *array = json_array();
-	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		json_array_append_new(array, json_pack("{sososososo}", "finding",
 						       number_of(moments[i].finding), "lane",
 						       number_of(moments[i].lane->number),
@@ -432,10 +424,9 @@ static json_t *moments_of(const struct writer *w, const struct moment *moments, 
 static uint64_t single_calls(const struct store *store)
 {
 	uint64_t n = 0;
-	size_t i, k;
 
-	for (i = 0; i < store->n; i++)
-		for (k = 0; k < store->all[i]->n_calls; k++)
+	for (size_t i = 0; i < store->n; i++)
+		for (size_t k = 0; k < store->all[i]->n_calls; k++)
 			n += store->all[i]->calls[k].count == 1;
 	return n;
 }
@@ -447,9 +438,8 @@ struct encoded lanes_encode(struct lanes *l, const struct moment *moments, size_
 	struct writer w = {.l = l, .texts = texts, .zero_ns = model->first_ns};
 	json_t *root = json_object(), *lanes = json_array();
 	struct encoded encoded;
-	size_t i;
 
-	for (i = 0; i < l->store.n; i++)
+	for (size_t i = 0; i < l->store.n; i++)
 		json_array_append_new(lanes, lane_of(&w, l->store.all[i]));
 	json_object_set_new(root, "schema", json_string("cudaspy-timeline-1"));
 	json_object_set_new(root, "begin_ns", json_integer(0));

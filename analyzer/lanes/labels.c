@@ -23,7 +23,6 @@ void labels_init(struct labels *labels, const struct model *model, struct symbol
 void labels_release(struct labels *labels)
 {
 	struct label_about *about, *next;
-	uint32_t i;
 
 	HASH_CLEAR(hh, labels->by_text);
 	HASH_CLEAR(hh, labels->by_address);
@@ -31,9 +30,9 @@ void labels_release(struct labels *labels)
 		HASH_DEL(labels->abouts, about);
 		free(about);
 	}
-	for (i = 0; i < labels->n; i++)
+	for (uint32_t i = 0; i < labels->n; i++)
 		free(labels->all[i]);
-	for (i = 0; i < labels->n_places; i++)
+	for (uint32_t i = 0; i < labels->n_places; i++)
 		free(labels->places[i]);
 	free(labels->all);
 	free(labels->places);

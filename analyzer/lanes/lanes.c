@@ -117,9 +117,7 @@ static void add_lock_wait(struct lanes *l, struct lane *lane, const struct wait 
 
 static void add_waits(struct lanes *l, struct lane *lane, const struct completed_call *call)
 {
-	size_t i;
-
-	for (i = 0; i < call->n_waits; i++) {
+	for (size_t i = 0; i < call->n_waits; i++) {
 		const struct wait *w = &call->waits[i];
 
 		if (w->n_intervals)

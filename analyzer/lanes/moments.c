@@ -27,9 +27,8 @@ static const struct call_item *call_at(const struct lane *lane, uint64_t begin_n
 static const struct lane *lane_of_tid(const struct lanes *l, uint64_t tid, uint64_t begin_ns)
 {
 	const struct lane *any = NULL;
-	size_t i;
 
-	for (i = 0; i < l->store.n; i++) {
+	for (size_t i = 0; i < l->store.n; i++) {
 		const struct lane *lane = l->store.all[i];
 
 		if (lane->kind != LANE_THREAD || lane->thread->tid != tid)
@@ -59,9 +58,8 @@ static bool worst_call(const struct lanes *l, const struct table *findings, size
 static uint64_t lost_in(const struct lane *lane, const struct call_item *call)
 {
 	uint64_t ns = 0;
-	size_t i;
 
-	for (i = 0; i < call->n_parts; i++)
+	for (size_t i = 0; i < call->n_parts; i++)
 		if (bucket_is_lost(lane->parts[call->parts_at + i].bucket))
 			ns += lane->parts[call->parts_at + i].ns;
 	return ns;
@@ -79,12 +77,11 @@ static bool most_of(const struct lanes *l, uint32_t name,
 		    struct moment *m)
 {
 	uint64_t most = 0, ns;
-	size_t i, k;
 
-	for (i = 0; i < l->store.n; i++) {
+	for (size_t i = 0; i < l->store.n; i++) {
 		const struct lane *lane = l->store.all[i];
 
-		for (k = 0; k < lane->n_calls; k++) {
+		for (size_t k = 0; k < lane->n_calls; k++) {
 			const struct call_item *call = &lane->calls[k];
 
 			ns = !name || call->name == name ? measure(lane, call) : 0;
@@ -129,9 +126,8 @@ static bool longest_wait(const struct lane *lane, const struct lane *holder, str
 {
 	uint64_t most = 0, wanted = holder ? holder->thread->index + 1 : 0;
 	bool found = false;
-	size_t i;
 
-	for (i = 0; i < lane->n_items[ITEMS_WAITS]; i++) {
+	for (size_t i = 0; i < lane->n_items[ITEMS_WAITS]; i++) {
 		const struct item *wait = &lane->items[ITEMS_WAITS][i];
 		uint64_t ns = wait->end_ns - wait->begin_ns;
 		bool fits = wanted && wait->values[WAIT_HOLDER] == wanted;
@@ -150,9 +146,7 @@ static bool longest_wait(const struct lane *lane, const struct lane *holder, str
 static const struct lane *lane_of_thread(const struct lanes *l, uint64_t tid, const char *process,
 					 struct arena *texts)
 {
-	size_t i;
-
-	for (i = 0; i < l->store.n; i++) {
+	for (size_t i = 0; i < l->store.n; i++) {
 		const struct lane *lane = l->store.all[i];
 
 		if (lane->kind == LANE_THREAD && lane->thread->tid == tid &&
@@ -170,10 +164,9 @@ static bool worst_of_locks(const struct lanes *l, const struct report *report, s
 	const char *function = table_text_at(report_find(report, "findings"), row, "function");
 	struct arena texts = {0};
 	uint64_t most = 0;
-	size_t i;
 
 	m->text = "the longest wait for that lock's holder";
-	for (i = 0; blame && i < blame->n_rows; i++) {
+	for (size_t i = 0; blame && i < blame->n_rows; i++) {
 		const char *process = table_text_at(blame, i, "process");
 		const char *root_function = table_text_at(blame, i, "root_function");
 		uint64_t ns = table_number_at(blame, i, "waited_ns");
@@ -205,12 +198,11 @@ static bool worst_of_locks(const struct lanes *l, const struct report *report, s
 static bool longest_item(const struct lanes *l, enum item_kind kind, int weight, struct moment *m)
 {
 	uint64_t most = 0, ns;
-	size_t i, k;
 
-	for (i = 0; i < l->store.n; i++) {
+	for (size_t i = 0; i < l->store.n; i++) {
 		const struct lane *lane = l->store.all[i];
 
-		for (k = 0; k < lane->n_items[kind]; k++) {
+		for (size_t k = 0; k < lane->n_items[kind]; k++) {
 			const struct item *item = &lane->items[kind][k];
 
 			ns = weight < 0 ? item->end_ns - item->begin_ns : item->values[weight];
@@ -229,12 +221,11 @@ static bool longest_item(const struct lanes *l, enum item_kind kind, int weight,
 static bool longest_for(const struct lanes *l, uint64_t tid, struct moment *m)
 {
 	uint64_t most = 0;
-	size_t i, k;
 
-	for (i = 0; tid && i < l->store.n; i++) {
+	for (size_t i = 0; tid && i < l->store.n; i++) {
 		const struct lane *lane = l->store.all[i];
 
-		for (k = 0; k < lane->n_items[ITEMS_COLLECTIVES]; k++) {
+		for (size_t k = 0; k < lane->n_items[ITEMS_COLLECTIVES]; k++) {
 			const struct item *item = &lane->items[ITEMS_COLLECTIVES][k];
 			uint64_t last = item->values[COLLECTIVE_LAST];
 
@@ -288,10 +279,9 @@ struct moment *lanes_moments(struct lanes *l, const struct report *report, size_
 {
 	const struct table *findings = report_find(report, "findings");
 	struct moment *moments = xcalloc(findings ? findings->n_rows + 1 : 1, sizeof(*moments));
-	size_t row;
 
 	*n = 0;
-	for (row = 0; findings && row < findings->n_rows && row < MOMENTS_MOST; row++) {
+	for (size_t row = 0; findings && row < findings->n_rows && row < MOMENTS_MOST; row++) {
 		struct moment m = {.finding = table_number_at(findings, row, "rank")};
 
 		if (moment_of(l, report, findings, row, &m))

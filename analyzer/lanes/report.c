@@ -52,9 +52,8 @@ static uint32_t group_of(const struct lanes *l, const struct lane *lane)
 	const struct ranks *ranks = &l->a->ranks;
 	uint32_t trace = lane->process->trace->index;
 	const struct rank *rank = ranks->by_process ? ranks->by_process[trace] : NULL;
-	size_t i;
 
-	for (i = 0; rank && i < ranks->n; i++)
+	for (size_t i = 0; rank && i < ranks->n; i++)
 		if (ranks->order[i] == rank)
 			return (uint32_t)i;
 	return (uint32_t)ranks->n + trace;
@@ -80,13 +79,11 @@ static int in_order(const void *a, const void *b)
 
 static void order(struct lanes *l)
 {
-	size_t i;
-
-	for (i = 0; i < l->store.n; i++)
+	for (size_t i = 0; i < l->store.n; i++)
 		l->store.all[i]->group = group_of(l, l->store.all[i]);
 	if (l->store.n)
 		qsort(l->store.all, l->store.n, sizeof(struct lane *), in_order);
-	for (i = 0; i < l->store.n; i++)
+	for (size_t i = 0; i < l->store.n; i++)
 		l->store.all[i]->number = (uint32_t)i;
 }
 

@@ -15,9 +15,7 @@ static const uint64_t items_most[ITEM_KIND_COUNT] = {
 
 static void free_lane(struct lane *lane)
 {
-	size_t i;
-
-	for (i = 0; i < ITEM_KIND_COUNT; i++)
+	for (size_t i = 0; i < ITEM_KIND_COUNT; i++)
 		free(lane->items[i]);
 	free(lane->calls);
 	free(lane->parts);
@@ -26,9 +24,7 @@ static void free_lane(struct lane *lane)
 
 void store_release(struct store *store)
 {
-	size_t i;
-
-	for (i = 0; i < store->n; i++)
+	for (size_t i = 0; i < store->n; i++)
 		free_lane(store->all[i]);
 	free(store->all);
 	*store = (struct store){0};
@@ -56,9 +52,7 @@ static uint64_t next_threshold(const struct store *store, uint64_t before_ns)
 
 static bool in_window(const struct store *store, uint64_t begin_ns, uint64_t end_ns)
 {
-	size_t i;
-
-	for (i = 0; i < store->n_windows; i++)
+	for (size_t i = 0; i < store->n_windows; i++)
 		if (begin_ns < store->windows[i].end_ns && end_ns > store->windows[i].begin_ns)
 			return true;
 	return false;
@@ -69,11 +63,9 @@ static bool in_window(const struct store *store, uint64_t begin_ns, uint64_t end
 static void append_parts(struct lane *lane, struct call_item *call, const struct call_part *parts,
 			 size_t n)
 {
-	size_t i;
-
 	call->parts_at = (uint32_t)lane->n_parts;
 	call->n_parts = (uint8_t)n;
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		lane->parts = grow(lane->parts, lane->n_parts, sizeof(*lane->parts));
 		lane->parts[lane->n_parts++] = parts[i];
 	}
@@ -157,13 +149,10 @@ static void merge_calls_of(struct store *store, struct lane *lane)
 /* Until there are no more than so many; what is in windows stays. */
 static void merge_calls(struct store *store, uint64_t until)
 {
-	uint64_t rounds;
-	size_t i;
-
-	for (rounds = 0; store->n_calls > until && rounds < 64; rounds++) {
+	for (uint64_t rounds = 0; store->n_calls > until && rounds < 64; rounds++) {
 		store->merged_ns = next_threshold(store, store->merged_ns);
 		store->n_calls = 0;
-		for (i = 0; i < store->n; i++)
+		for (size_t i = 0; i < store->n; i++)
 			merge_calls_of(store, store->all[i]);
 		if (store->merged_ns > 2 * store->run_ns)
 			break; /* all that is left lies in windows */
@@ -241,10 +230,9 @@ static void thin_lane(struct store *store, struct lane *lane, enum item_kind kin
 static uint64_t count_longer(const struct store *store, enum item_kind kind, uint64_t ns)
 {
 	uint64_t n = 0;
-	size_t i, k;
 
-	for (i = 0; i < store->n; i++)
-		for (k = 0; k < store->all[i]->n_items[kind]; k++) {
+	for (size_t i = 0; i < store->n; i++)
+		for (size_t k = 0; k < store->all[i]->n_items[kind]; k++) {
 			const struct item *item = &store->all[i]->items[kind][k];
 
 			n += item->whole || item->end_ns - item->begin_ns >= ns;
@@ -267,13 +255,10 @@ static void raise_threshold(struct store *store, enum item_kind kind, uint64_t u
 
 static void thin(struct store *store, enum item_kind kind, uint64_t until)
 {
-	uint64_t rounds;
-	size_t i;
-
-	for (rounds = 0; store->n_items[kind] > until && rounds < 64; rounds++) {
+	for (uint64_t rounds = 0; store->n_items[kind] > until && rounds < 64; rounds++) {
 		raise_threshold(store, kind, until);
 		store->n_items[kind] = 0;
-		for (i = 0; i < store->n; i++)
+		for (size_t i = 0; i < store->n; i++)
 			thin_lane(store, store->all[i], kind);
 		if (store->least_ns[kind] > 2 * store->run_ns)
 			break;
@@ -296,10 +281,8 @@ void store_add_item(struct store *store, struct lane *lane, enum item_kind kind,
 
 void store_halve(struct store *store)
 {
-	size_t kind;
-
 	merge_calls(store, store->n_calls / 2);
-	for (kind = 0; kind < ITEM_KIND_COUNT; kind++)
+	for (size_t kind = 0; kind < ITEM_KIND_COUNT; kind++)
 		thin(store, (enum item_kind)kind, store->n_items[kind] / 2);
 }
 
@@ -314,10 +297,8 @@ static int by_begin(const void *a, const void *b)
 
 void store_sort(struct store *store)
 {
-	size_t i, kind;
-
-	for (i = 0; i < store->n; i++)
-		for (kind = 0; kind < ITEM_KIND_COUNT; kind++)
+	for (size_t i = 0; i < store->n; i++)
+		for (size_t kind = 0; kind < ITEM_KIND_COUNT; kind++)
 			if (store->all[i]->n_items[kind])
 				qsort(store->all[i]->items[kind], store->all[i]->n_items[kind],
 				      sizeof(struct item), by_begin);

@@ -43,9 +43,7 @@ static const struct process *model_of(const struct live_words *w, const struct l
 /* Has a thread of the process waited for a GPU since then? Those that ask over and over may do so all the time. */
 static bool waits_for_gpu(const struct live_process *process, uint64_t since_ns)
 {
-	size_t i;
-
-	for (i = 0; i < process->n_threads; i++) {
+	for (size_t i = 0; i < process->n_threads; i++) {
 		const struct live_thread *t = process->threads[i];
 
 		if (t->doing == LIVE_GPU && t->in_call &&
@@ -84,9 +82,7 @@ static const struct recent_op *first_open(const struct live_words *w, const stru
 
 static bool has_lost(const struct trace *trace)
 {
-	size_t i;
-
-	for (i = 0; i < trace->n_streams; i++)
+	for (size_t i = 0; i < trace->n_streams; i++)
 		if (trace->streams[i]->reader.losses.discarded)
 			return true;
 	return trace->board.present && trace->board.head.lost;
@@ -158,12 +154,10 @@ static uint64_t not_there(const struct group *g)
 
 static void look_from(struct group *g, const struct recent_op *op)
 {
-	size_t i;
-
 	g->op = op;
 	g->first_ns = g->behind = 0;
 	memset(g->n_at, 0, sizeof(g->n_at));
-	for (i = 0; i < g->n; i++) {
+	for (size_t i = 0; i < g->n; i++) {
 		struct live_rank *rank = &g->ranks[i];
 
 		rank->at = at_of(rank, op);
@@ -189,12 +183,11 @@ static bool says_more(const struct group *a, const struct group *b)
 static void look_at(struct group *g)
 {
 	struct group most = {0};
-	size_t i, j;
 
-	for (i = 0; i < g->n; i++) {
+	for (size_t i = 0; i < g->n; i++) {
 		const struct recent_op *op = g->ranks[i].open;
 
-		for (j = 0; op && j < i; j++) /* it has been seen from there */
+		for (size_t j = 0; op && j < i; j++) /* it has been seen from there */
 			if (g->ranks[j].open && same_op(g->ranks[j].open, op))
 				op = NULL;
 		if (!op)
@@ -242,11 +235,10 @@ static const char *list_ranks(const struct live_words *w, const struct group *g,
 {
 	const char *text = "";
 	uint64_t n = 0, known = 0;
-	size_t i;
 
-	for (i = 0; i < g->n; i++)
+	for (size_t i = 0; i < g->n; i++)
 		n += is_so(&g->ranks[i]);
-	for (i = 0; i < g->n && known <= LISTED_MOST; i++) {
+	for (size_t i = 0; i < g->n && known <= LISTED_MOST; i++) {
 		if (!is_so(&g->ranks[i]))
 			continue;
 		if (++known > LISTED_MOST)
@@ -285,9 +277,7 @@ static const char *front_text(const struct live_words *w, const struct live_rank
 /* Have those that are at the group's operation left that one behind? */
 static bool others_are_past(const struct group *g, const struct recent_op *op)
 {
-	size_t i;
-
-	for (i = 0; i < g->n; i++)
+	for (size_t i = 0; i < g->n; i++)
 		if (is_at(&g->ranks[i]) && at_of(&g->ranks[i], op) == RANK_PAST)
 			return true;
 	return false;
@@ -345,9 +335,8 @@ static const char *describe(const struct live_words *w, const struct group *g,
 static const char *queue_text(const struct live_words *w, const struct group *g)
 {
 	const struct live_rank *most = NULL;
-	size_t i;
 
-	for (i = 0; i < g->n; i++)
+	for (size_t i = 0; i < g->n; i++)
 		if (is_at(&g->ranks[i]) && (!most || g->ranks[i].comm->n_ops > most->comm->n_ops))
 			most = &g->ranks[i];
 	if (!most || most->comm->n_ops < 2 || g->n_at[RANK_ELSEWHERE])
@@ -452,12 +441,10 @@ static const char *state_of(const struct live_words *w, const struct group *g,
 static void compare(const struct live_words *w, struct group *g, uint64_t after_ns,
 		    struct verdicts *v)
 {
-	size_t i;
-
 	look_at(g);
 	if (!g->op || g->first_ns < after_ns)
 		return;
-	for (i = 0; i < g->n; i++) {
+	for (size_t i = 0; i < g->n; i++) {
 		g->ranks[i].involved = true;
 		g->ranks[i].state = state_of(w, g, &g->ranks[i]);
 	}
@@ -484,13 +471,11 @@ static struct live_rank rank_of(const struct live_words *w, const struct live_pr
 static struct live_rank *list_all(const struct live_words *w, size_t *n)
 {
 	const struct live *live = w->live;
-	const struct recent_comm *comm;
 	struct live_rank *ranks = NULL;
-	size_t i;
 
 	*n = 0;
-	for (comm = live->recent.comms; comm; comm = comm->hh.next)
-		for (i = 0; i < live->n_processes; i++) {
+	for (const struct recent_comm *comm = live->recent.comms; comm; comm = comm->hh.next)
+		for (size_t i = 0; i < live->n_processes; i++) {
 			if (live->processes[i].index != comm->key.process || !comm->known)
 				continue;
 			ranks = grow(ranks, *n, sizeof(*ranks));

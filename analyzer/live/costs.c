@@ -64,10 +64,9 @@ static void sample_process(struct live *live, const struct live_process *p, uint
 	char *path = xasprintf("%s/.board", p->trace->dir);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct spy_slot_page page = {0};
-	unsigned int slot;
 
 	free(path);
-	for (slot = 0; fd >= 0 && slot < SPY_BOARD_SLOTS; slot++) {
+	for (unsigned int slot = 0; fd >= 0 && slot < SPY_BOARD_SLOTS; slot++) {
 		if (pread(fd, &page, SEEN_BYTES, (1 + (off_t)slot) * SPY_BOARD_PAGE) != SEEN_BYTES)
 			break;
 		if (page.tid && board_slot_is_sound(&page))
@@ -80,9 +79,8 @@ static void sample_process(struct live *live, const struct live_process *p, uint
 void live_sample(struct live *live)
 {
 	uint64_t now = now_ns(), ns = now - min_u64(now, live->sampled_ns);
-	size_t i;
 
 	live->sampled_ns = now;
-	for (i = 0; i < live->n_processes; i++)
+	for (size_t i = 0; i < live->n_processes; i++)
 		sample_process(live, &live->processes[i], ns);
 }

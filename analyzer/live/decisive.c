@@ -70,9 +70,8 @@ const struct live_thread *live_decisive_thread(const struct live_process *proces
 {
 	const struct live_thread *best = NULL;
 	enum weight most = WEIGHT_IDLE;
-	size_t i;
 
-	for (i = 0; i < process->n_threads; i++) {
+	for (size_t i = 0; i < process->n_threads; i++) {
 		const struct live_thread *t = process->threads[i];
 		bool is_main = t->tid == process->trace->pid;
 		enum weight weight = weight_of(t, !is_main && t->tid != submitter);

@@ -224,9 +224,7 @@ static void live_read_slot(struct live_thread *t, struct trace_set *set,
 
 static struct live_thread *find_thread(struct live_process *process, uint32_t tid)
 {
-	size_t i;
-
-	for (i = 0; i < process->n_threads; i++)
+	for (size_t i = 0; i < process->n_threads; i++)
 		if (process->threads[i]->tid == tid)
 			return process->threads[i];
 	return NULL;
@@ -275,9 +273,7 @@ static struct live_thread *add_non_cuda_thread(struct live *live, struct live_pr
 static struct live_thread *find_elsewhere(struct live *live, const struct live_process * not,
 					  uint32_t tid)
 {
-	size_t i;
-
-	for (i = 0; i < live->n_processes; i++)
+	for (size_t i = 0; i < live->n_processes; i++)
 		if (&live->processes[i] != not &&live->processes[i].trace->host ==
 		    not ->trace->host) {
 			struct live_thread *t = find_thread(&live->processes[i], tid);
@@ -371,9 +367,8 @@ static const struct recorded *find_recorded(const struct live_options *options,
 	char *path = xasprintf("%s/.board", trace->dir);
 	const struct recorded *found = NULL;
 	struct stat st;
-	size_t i;
 
-	for (i = 0; !stat(path, &st) && i < options->recorded->n; i++)
+	for (size_t i = 0; !stat(path, &st) && i < options->recorded->n; i++)
 		if (options->recorded->all[i].board_inode == st.st_ino &&
 		    options->recorded->all[i].inner_pid == (pid_t)trace->board.head.pid)
 			found = &options->recorded->all[i];
@@ -396,11 +391,10 @@ static void add_process(struct live *live, struct trace *trace, const struct liv
 {
 	const struct recorded *recorded = find_recorded(options, trace);
 	struct live_process *p;
-	size_t i;
 
 	if (!recorded && (!trace->live || is_for_us(trace))) {
 		live->n_ended++;
-		for (i = 0; i < trace->n_streams; i++) /* there is nothing to be read */
+		for (size_t i = 0; i < trace->n_streams; i++) /* there is nothing to be read */
 			reader_release(&trace->streams[i]->reader);
 		return;
 	}
@@ -416,10 +410,9 @@ static void add_process(struct live *live, struct trace *trace, const struct liv
 static uint64_t counted_in(const struct board *board)
 {
 	uint64_t sum = 0;
-	size_t i, j;
 
-	for (i = 0; i < board->n_slots; i++)
-		for (j = 0; j < SPY_BOARD_COUNTERS; j++)
+	for (size_t i = 0; i < board->n_slots; i++)
+		for (size_t j = 0; j < SPY_BOARD_COUNTERS; j++)
 			sum += board->slots[i].counts[j];
 	return sum;
 }
@@ -427,9 +420,8 @@ static uint64_t counted_in(const struct board *board)
 static uint64_t calls_in(const struct board *board)
 {
 	uint64_t sum = 0;
-	size_t i;
 
-	for (i = 0; i < board->n_slots; i++)
+	for (size_t i = 0; i < board->n_slots; i++)
 		sum += board->slots[i].calls;
 	return sum;
 }
@@ -439,12 +431,11 @@ static void look_again(struct live *live, struct live_process *p)
 {
 	struct trace *trace = p->trace;
 	struct board again;
-	size_t i;
 
 	p->now = live_clock(trace);
 	if (read_board(&trace->board, trace) || read_board(&again, trace))
 		return;
-	for (i = 0; i < trace->board.n_slots && i < again.n_slots; i++) {
+	for (size_t i = 0; i < trace->board.n_slots && i < again.n_slots; i++) {
 		const struct spy_slot_page *before =
 			i < p->before.n_slots ? &p->before.slots[i] : NULL;
 		struct live_thread *t;
@@ -465,14 +456,13 @@ static void look_again(struct live *live, struct live_process *p)
 int live_begin(struct live *live, const char *const *dirs, size_t n_dirs,
 	       const struct live_options *options)
 {
-	size_t i;
 	int err;
 
 	*live = (struct live){0};
 	err = trace_set_open(&live->set, dirs, n_dirs, &(struct trace_filter){.apart = true});
 	if (err)
 		return err;
-	for (i = 0; i < live->set.n_traces; i++)
+	for (size_t i = 0; i < live->set.n_traces; i++)
 		add_process(live, live->set.traces[i], options);
 	live->began_ns = live->sampled_ns = now_ns();
 	return live->n_processes ? 0 : -ESRCH;
@@ -513,9 +503,7 @@ static void correct_query(const struct live *live, struct live_thread *t)
 
 void live_end(struct live *live, const struct live_options *options)
 {
-	size_t i, j;
-
-	for (i = 0; i < live->n_processes; i++) {
+	for (size_t i = 0; i < live->n_processes; i++) {
 		look_again(live, &live->processes[i]);
 		live->processes[i].apart_ns = now_ns() - min_u64(now_ns(), live->began_ns);
 	}
@@ -523,8 +511,8 @@ void live_end(struct live *live, const struct live_options *options)
 	live->open = true;
 	if (options->whole_bytes)
 		recent_read(&live->recent, &live->model, options->whole_bytes);
-	for (i = 0; i < live->n_processes; i++)
-		for (j = 0; j < live->processes[i].n_threads; j++) {
+	for (size_t i = 0; i < live->n_processes; i++)
+		for (size_t j = 0; j < live->processes[i].n_threads; j++) {
 			struct live_thread *t = live->processes[i].threads[j];
 
 			look_at_thread(live, t);
@@ -551,14 +539,13 @@ int live_look(struct live *live, const char *const *dirs, size_t n_dirs,
 void live_release(struct live *live)
 {
 	struct live_cost *cost, *next;
-	size_t i;
 
 	HASH_EMPTY (live->costs, cost, next)
 		free(cost);
 
-	for (i = 0; i < live->n_threads; i++)
+	for (size_t i = 0; i < live->n_threads; i++)
 		free(live->threads[i]);
-	for (i = 0; i < live->n_processes; i++) {
+	for (size_t i = 0; i < live->n_processes; i++) {
 		board_release(&live->processes[i].before);
 		free(live->processes[i].threads);
 	}

@@ -204,9 +204,7 @@ bool recorded_find_one(struct recorded_list *list, pid_t pid)
 
 void recorded_release(struct recorded_list *list)
 {
-	size_t i;
-
-	for (i = 0; i < list->n; i++)
+	for (size_t i = 0; i < list->n; i++)
 		free(list->all[i].dir);
 	free(list->all);
 	*list = (struct recorded_list){0};
@@ -216,10 +214,9 @@ bool recorded_has(uint64_t board_inode)
 {
 	struct recorded_list list;
 	bool has = false;
-	size_t i;
 
 	recorded_find(&list);
-	for (i = 0; i < list.n; i++)
+	for (size_t i = 0; i < list.n; i++)
 		has |= list.all[i].board_inode == board_inode;
 	recorded_release(&list);
 	return has;

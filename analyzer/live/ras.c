@@ -274,9 +274,8 @@ static const char *seen_here(const struct live_words *w, const char *line)
 {
 	unsigned long pid = number_behind(line, "process ");
 	const struct live *live = w->live;
-	size_t i;
 
-	for (i = 0; pid && i < live->n_processes; i++)
+	for (size_t i = 0; pid && i < live->n_processes; i++)
 		if (is_called(&live->processes[i], pid)) {
 			const struct live_thread *t = live_decisive_thread(&live->processes[i], 0);
 

@@ -155,9 +155,8 @@ static void go_to_end(struct reader *r, uint64_t keep)
 static bool is_large(const struct trace_set *set, uint64_t whole_bytes)
 {
 	uint64_t bytes = 0;
-	size_t i;
 
-	for (i = 0; i < set->n_streams; i++)
+	for (size_t i = 0; i < set->n_streams; i++)
 		bytes += reader_bytes(&set->streams[i]->reader);
 	return bytes > whole_bytes;
 }
@@ -168,11 +167,10 @@ void recent_read(struct recent *recent, struct model *model, uint64_t whole_byte
 	struct record record;
 	struct merge merge;
 	uint64_t keep;
-	size_t i;
 
 	*recent = (struct recent){.partly = is_large(set, whole_bytes)};
 	keep = min_u64(whole_bytes / max_u64(set->n_streams, 1) / PACKET_BYTES, RECENT_PACKETS);
-	for (i = 0; i < set->n_streams; i++) {
+	for (size_t i = 0; i < set->n_streams; i++) {
 		if (recent->partly && (set->streams[i]->slot ||
 				       reader_bytes(&set->streams[i]->reader) > SESSION_BYTES))
 			go_to_end(&set->streams[i]->reader, keep);

@@ -141,9 +141,7 @@ void recent_see_ran(struct recent *r, const struct record *record)
 
 const struct recent_piece *recent_in_front(const struct recent *r, const struct recent_op *op)
 {
-	size_t i;
-
-	for (i = 0; i < RECENT_FRONTS; i++)
+	for (size_t i = 0; i < RECENT_FRONTS; i++)
 		if (recent_is_outstanding(r, &op->fronts[i]))
 			return &op->fronts[i];
 	return NULL;
@@ -152,9 +150,7 @@ const struct recent_piece *recent_in_front(const struct recent *r, const struct 
 /* What has ended since the last operation was submitted. */
 void recent_finish_comms(struct recent *r)
 {
-	struct recent_comm *comm;
-
-	for (comm = r->comms; comm; comm = comm->hh.next)
+	for (struct recent_comm *comm = r->comms; comm; comm = comm->hh.next)
 		drop_ended(r, comm);
 }
 

@@ -157,9 +157,7 @@ static void stream_ended(struct recent *r, struct recent_work *work)
 
 static void device_ended(struct recent *r, const struct record *record)
 {
-	struct recent_work *work;
-
-	for (work = r->works; work; work = work->hh.next)
+	for (struct recent_work *work = r->works; work; work = work->hh.next)
 		if (work->key.process == record->process && work->key.device == record->device)
 			ended_until(work, work->handed);
 }
@@ -295,7 +293,6 @@ const struct recent_work *recent_asked(const struct recent *r, uint32_t process,
 				       const struct thread *thread, uint64_t *ns)
 {
 	const struct recent_event_key key = {object, process};
-	const struct recent_work *work;
 	struct recent_event *event;
 
 	HASH_FIND(hh, r->events, &key, sizeof(key), event);
@@ -305,7 +302,7 @@ const struct recent_work *recent_asked(const struct recent *r, uint32_t process,
 	}
 	if (object == STREAM_PER_THREAD && thread)
 		object |= (uint64_t)(thread->index + 1) << 8;
-	for (work = r->works; work; work = work->hh.next)
+	for (const struct recent_work *work = r->works; work; work = work->hh.next)
 		if (work->key.process == process && work->key.stream == object) {
 			*ns = work->handed_ns;
 			return work;
@@ -315,10 +312,9 @@ const struct recent_work *recent_asked(const struct recent *r, uint32_t process,
 
 uint64_t recent_outstanding(const struct recent *r, uint32_t process, uint32_t device)
 {
-	const struct recent_work *work;
 	uint64_t sum = 0;
 
-	for (work = r->works; work; work = work->hh.next)
+	for (const struct recent_work *work = r->works; work; work = work->hh.next)
 		if (work->key.process == process && work->key.device == device)
 			sum += work->handed - work->done;
 	return sum;

@@ -75,9 +75,8 @@ static const char *cycle_text(const struct live_words *w, const struct live_thre
 static uint64_t waiting_behind(const struct live *live, uint32_t cycle)
 {
 	uint64_t n = 0;
-	size_t i;
 
-	for (i = 0; i < live->n_threads; i++)
+	for (size_t i = 0; i < live->n_threads; i++)
 		n += !live->threads[i]->cycle && live->threads[i]->root->cycle == cycle;
 	return n;
 }
@@ -86,9 +85,8 @@ static void find_cycles(struct verdicts *v, const struct live_words *w)
 {
 	const struct live *live = w->live;
 	uint32_t found = 0;
-	size_t i;
 
-	for (i = 0; i < live->n_threads; i++) {
+	for (size_t i = 0; i < live->n_threads; i++) {
 		const struct live_thread *t = live->threads[i];
 		const char *text;
 		uint64_t behind, ns;
@@ -128,9 +126,7 @@ static bool is_better(const struct live_thread *t, const struct live_thread *bes
 static bool in_collective(const struct live_rank *ranks, size_t n,
 			  const struct live_process *process)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (ranks[i].process == process && ranks[i].involved && ranks[i].at != RANK_PAST)
 			return true;
 	return false;
@@ -167,19 +163,17 @@ static void find_gpus(struct verdicts *v, const struct live_words *w, uint64_t a
 		      const struct live_rank *ranks, size_t n_ranks)
 {
 	const struct live *live = w->live;
-	size_t i, j;
-	unsigned int device;
 
-	for (i = 0; i < live->n_processes; i++) {
+	for (size_t i = 0; i < live->n_processes; i++) {
 		const struct live_process *p = &live->processes[i];
 
 		if (in_collective(ranks, n_ranks, p))
 			continue;
-		for (device = 0; device <= SPY_DEVICE_NONE; device++) {
+		for (unsigned int device = 0; device <= SPY_DEVICE_NONE; device++) {
 			const struct live_thread *best = NULL;
 			uint64_t others = 0;
 
-			for (j = 0; j < p->n_threads; j++) {
+			for (size_t j = 0; j < p->n_threads; j++) {
 				const struct live_thread *t = p->threads[j];
 
 				if (t->device != device || !waits_for_gpu(t, after_ns))
@@ -202,9 +196,8 @@ static const struct live_thread *longest_behind(const struct live *live,
 						const struct live_thread *root)
 {
 	const struct live_thread *longest = NULL;
-	size_t i;
 
-	for (i = 0; i < live->n_threads; i++) {
+	for (size_t i = 0; i < live->n_threads; i++) {
 		const struct live_thread *t = live->threads[i];
 
 		if (t != root && t->root == root && t->doing == LIVE_LOCK &&
@@ -217,9 +210,8 @@ static const struct live_thread *longest_behind(const struct live *live,
 static void find_roots(struct verdicts *v, const struct live_words *w, uint64_t after_ns)
 {
 	const struct live *live = w->live;
-	size_t i;
 
-	for (i = 0; i < live->n_threads; i++) {
+	for (size_t i = 0; i < live->n_threads; i++) {
 		const struct live_thread *t = live->threads[i], *behind;
 		const char *also = "";
 
@@ -252,9 +244,8 @@ static void say_dormant(struct verdicts *v, const struct live_words *w)
 	const struct live *live = w->live;
 	const struct live_process *first = NULL;
 	uint64_t n = 0;
-	size_t i;
 
-	for (i = 0; i < live->n_processes; i++) {
+	for (size_t i = 0; i < live->n_processes; i++) {
 		if (!live_is_dormant(&live->processes[i]))
 			continue;
 		n++;
@@ -284,13 +275,12 @@ static void say_fine(struct verdicts *v, const struct live_words *w, uint64_t af
 	const struct live_thread *longest = NULL;
 	uint64_t calls = 0, threads = 0, apart_ns = 1;
 	const char *else_text = "";
-	size_t i;
 
-	for (i = 0; i < live->n_processes; i++) {
+	for (size_t i = 0; i < live->n_processes; i++) {
 		calls += live->processes[i].calls + live->processes[i].counted;
 		apart_ns = max_u64(apart_ns, live->processes[i].apart_ns);
 	}
-	for (i = 0; i < live->n_threads; i++) {
+	for (size_t i = 0; i < live->n_threads; i++) {
 		const struct live_thread *t = live->threads[i];
 
 		threads += t->slot != 0;
@@ -313,9 +303,7 @@ static void say_fine(struct verdicts *v, const struct live_words *w, uint64_t af
 
 static bool all_dormant(const struct live *live)
 {
-	size_t i;
-
-	for (i = 0; i < live->n_processes; i++)
+	for (size_t i = 0; i < live->n_processes; i++)
 		if (!live_is_dormant(&live->processes[i]))
 			return false;
 	return true;

@@ -37,10 +37,8 @@ static void add_lock(struct live_words *w, const struct live_thread *t)
 
 void live_words_init(struct live_words *w, const struct live *live, struct arena *texts)
 {
-	size_t i;
-
 	*w = (struct live_words){.live = live, .texts = texts, .symbols = symbolizer_new()};
-	for (i = 0; i < live->n_threads; i++)
+	for (size_t i = 0; i < live->n_threads; i++)
 		if (live->threads[i]->waits && spy_wait_is_lock(live->threads[i]->wait_kind))
 			add_lock(w, live->threads[i]);
 }
@@ -310,9 +308,8 @@ const char *live_python_line(const struct live_words *w, const struct live_threa
 {
 	const struct stack *stack = t->model ? t->model->stack : NULL;
 	const struct table *frames = stack ? report_stack(w->texts, w->symbols, stack, 0) : NULL;
-	size_t i;
 
-	for (i = 0; frames && i < frames->n_rows; i++) {
+	for (size_t i = 0; frames && i < frames->n_rows; i++) {
 		const char *interpreted = table_text_at(frames, i, "interpreted");
 		const char *file = table_text_at(frames, i, "file");
 		uint64_t line = table_number_at(frames, i, "line");
@@ -348,9 +345,7 @@ const struct recent_work *live_awaited_work(const struct live *live, const struc
 static const struct live_thread *thread_of(const struct live_process *process,
 					   const struct thread *model)
 {
-	size_t i;
-
-	for (i = 0; i < process->n_threads; i++)
+	for (size_t i = 0; i < process->n_threads; i++)
 		if (process->threads[i]->model == model)
 			return process->threads[i];
 	return NULL;

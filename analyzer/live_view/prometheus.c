@@ -61,10 +61,9 @@ static void each_process(struct output *o, const char *name, const char *type, c
 			 double (*value)(const struct live_process *p))
 {
 	const struct live *live = o->w->live;
-	size_t i;
 
 	begin_metric(o, name, type, help);
-	for (i = 0; i < live->n_processes; i++) {
+	for (size_t i = 0; i < live->n_processes; i++) {
 		print_process(o, name, &live->processes[i]);
 		fprintf(o->file, "} %.17g\n", value(&live->processes[i]));
 	}
@@ -78,9 +77,8 @@ static double start_of(const struct live_process *p)
 static double calls_of(const struct live_process *p)
 {
 	double sum = 0;
-	size_t i;
 
-	for (i = 0; i < p->trace->board.n_slots; i++)
+	for (size_t i = 0; i < p->trace->board.n_slots; i++)
 		sum += (double)p->trace->board.slots[i].calls;
 	return sum;
 }
@@ -88,9 +86,8 @@ static double calls_of(const struct live_process *p)
 static double pageable_of(const struct live_process *p)
 {
 	double sum = 0;
-	size_t i;
 
-	for (i = 0; i < p->trace->board.n_slots; i++)
+	for (size_t i = 0; i < p->trace->board.n_slots; i++)
 		sum += (double)p->trace->board.slots[i].pageable;
 	return sum;
 }
@@ -98,9 +95,8 @@ static double pageable_of(const struct live_process *p)
 static double lost_of(const struct live_process *p)
 {
 	double sum = (double)p->trace->board.head.lost;
-	size_t i;
 
-	for (i = 0; i < p->trace->board.n_slots; i++)
+	for (size_t i = 0; i < p->trace->board.n_slots; i++)
 		sum += (double)p->trace->board.slots[i].lost;
 	return sum;
 }
@@ -130,9 +126,8 @@ static double state_of(const struct live_process *p)
 static double longest_call_of(const struct live_process *p)
 {
 	uint64_t longest = 0;
-	size_t i;
 
-	for (i = 0; i < p->n_threads; i++)
+	for (size_t i = 0; i < p->n_threads; i++)
 		if (p->threads[i]->in_call && p->threads[i]->call_ns != UNKNOWN_NS)
 			longest = max_u64(longest, p->threads[i]->call_ns);
 	return (double)longest / 1e9;
@@ -141,9 +136,8 @@ static double longest_call_of(const struct live_process *p)
 static double longest_lock_of(const struct live_process *p)
 {
 	uint64_t longest = 0;
-	size_t i;
 
-	for (i = 0; i < p->n_threads; i++)
+	for (size_t i = 0; i < p->n_threads; i++)
 		if (p->threads[i]->doing == LIVE_LOCK && p->threads[i]->wait_ns != UNKNOWN_NS)
 			longest = max_u64(longest, p->threads[i]->wait_ns);
 	return (double)longest / 1e9;
@@ -152,17 +146,15 @@ static double longest_lock_of(const struct live_process *p)
 static void print_threads(struct output *o)
 {
 	const struct live *live = o->w->live;
-	size_t i, j;
-	enum live_doing doing;
 
 	begin_metric(o, "threads", "gauge", "Threads of recorded programs by what they do now.");
-	for (i = 0; i < live->n_processes; i++) {
+	for (size_t i = 0; i < live->n_processes; i++) {
 		const struct live_process *p = &live->processes[i];
 
-		for (doing = 0; doing < LIVE_NO_CUDA; doing++) {
+		for (enum live_doing doing = 0; doing < LIVE_NO_CUDA; doing++) {
 			unsigned int n = 0;
 
-			for (j = 0; j < p->n_threads; j++)
+			for (size_t j = 0; j < p->n_threads; j++)
 				n += p->threads[j]->slot && p->threads[j]->doing == doing;
 			print_process(o, "threads", p);
 			fprintf(o->file, ",state=\"%s\"} %u\n", live_doing_name(doing), n);
@@ -173,10 +165,9 @@ static void print_threads(struct output *o)
 static bool uses(const struct live_process *p, unsigned int device, unsigned int *waiting)
 {
 	bool yes = false;
-	size_t i;
 
 	*waiting = 0;
-	for (i = 0; i < p->n_threads; i++)
+	for (size_t i = 0; i < p->n_threads; i++)
 		if (p->threads[i]->slot && p->threads[i]->device == device) {
 			yes = true;
 			*waiting += p->threads[i]->doing == LIVE_GPU;
@@ -189,14 +180,13 @@ static void print_gpus(struct output *o, bool outstanding)
 	const struct live *live = o->w->live;
 	const char *name = outstanding ? "gpu_outstanding_operations" : "gpu_waiting_threads";
 	unsigned int device, waiting;
-	size_t i;
 
 	begin_metric(
 		o, name, "gauge",
 		outstanding
 			? "Operations handed to a GPU that no call has waited for since, at most."
 			: "Threads in a call that waits for the GPU.");
-	for (i = 0; i < live->n_processes; i++)
+	for (size_t i = 0; i < live->n_processes; i++)
 		for (device = 0; device < SPY_DEVICE_NONE; device++) {
 			const struct live_process *p = &live->processes[i];
 
@@ -212,14 +202,11 @@ static void print_gpus(struct output *o, bool outstanding)
 
 static void print_verdicts(struct output *o)
 {
-	int kind;
-	size_t i;
-
 	begin_metric(o, "hangs", "gauge", "Reasons for which recorded programs hang now, by kind.");
-	for (kind = 0; kind < VERDICT_DORMANT; kind++) {
+	for (int kind = 0; kind < VERDICT_DORMANT; kind++) {
 		unsigned int n = 0;
 
-		for (i = 0; i < o->v->n; i++)
+		for (size_t i = 0; i < o->v->n; i++)
 			n += o->v->all[i].kind == (enum verdict_kind)kind;
 		fprintf(o->file, "cudaspy_hangs{kind=\"%s\"} %u\n", verdict_name(kind), n);
 	}

@@ -175,10 +175,9 @@ static const char *head_text(const struct screen *s, const struct screen_picture
 	time_t taken = (time_t)(p->taken_ns / 1000000000);
 	struct tm tm;
 	char clock[16] = "";
-	size_t i, j;
 
-	for (i = 0; i < live->n_processes; i++) {
-		for (j = 0; j < live->processes[i].n_threads; j++)
+	for (size_t i = 0; i < live->n_processes; i++) {
+		for (size_t j = 0; j < live->processes[i].n_threads; j++)
 			threads += live->processes[i].threads[j]->slot != 0;
 		waiting += live_waiting(&live->processes[i]);
 		calls += live_calls_per_s(&live->processes[i]);
@@ -203,9 +202,8 @@ static int draw_gpus(int y, const struct screen_picture *p)
 {
 	struct report *report = p->report;
 	const struct table *t = report_find(report, "gpus");
-	size_t i;
 
-	for (i = 0; t && i < t->n_rows && i < GPUS_MOST; i++) {
+	for (size_t i = 0; t && i < t->n_rows && i < GPUS_MOST; i++) {
 		const char *last = table_text_at(t, i, "last");
 
 		put_line(y++, A_NORMAL,
@@ -222,9 +220,8 @@ static int draw_locks(int y, const struct screen_picture *p)
 {
 	struct report *report = p->report;
 	const struct table *t = report_find(report, "locks");
-	size_t i;
 
-	for (i = 0; t && i < t->n_rows && i < LOCKS_MOST; i++) {
+	for (size_t i = 0; t && i < t->n_rows && i < LOCKS_MOST; i++) {
 		const char *holder = table_text_at(t, i, "holder");
 
 		put_line(y++, COLOR_PAIR(PAIR_WAIT),
@@ -242,12 +239,11 @@ static int draw_costs(int y, const struct screen_picture *p)
 {
 	struct report *report = p->report;
 	const struct table *t = report_find(report, "costs");
-	size_t i;
 
 	if (!t || !t->n_rows)
 		return y;
 	put_line(y++, COLOR_PAIR(PAIR_TITLE), "costliest calls and waits, of all threads together");
-	for (i = 0; i < t->n_rows && i < COSTS_MOST; i++)
+	for (size_t i = 0; i < t->n_rows && i < COSTS_MOST; i++)
 		put_line(y++, A_NORMAL,
 			 report_text(report, "  %9s  %s",
 				     text_time(&report->arena, table_number_at(t, i, "ns")),
@@ -297,9 +293,7 @@ static struct live_thread **sorted(const struct screen *s, const struct live *li
 /* The same thread as before, wherever it is now; else the row. */
 static void keep_choice(struct screen *s, struct live_thread *const *all, size_t n)
 {
-	size_t i;
-
-	for (i = 0; s->chosen_tid && i < n; i++)
+	for (size_t i = 0; s->chosen_tid && i < n; i++)
 		if (all[i]->tid == s->chosen_tid &&
 		    all[i]->process->trace->pid == s->chosen_process)
 			s->chosen = i;
@@ -404,7 +398,6 @@ static void draw_detail(struct screen *s, const struct screen_picture *p)
 	struct live_thread **all = sorted(s, live);
 	const struct live_thread *t;
 	const struct table *stack;
-	size_t i;
 	int y = 2;
 
 	keep_choice(s, all, live->n_threads);
@@ -426,7 +419,7 @@ static void draw_detail(struct screen *s, const struct screen_picture *p)
 	if (!stack)
 		return;
 	y = put_words(y + 1, 2, COLOR_PAIR(PAIR_TITLE), stack->intro);
-	for (i = s->top; i < stack->n_rows && y < LINES - 1; i++) {
+	for (size_t i = s->top; i < stack->n_rows && y < LINES - 1; i++) {
 		const char *frame = table_text(stack, i, &stack->kind->columns[0]);
 
 		if (frame)
@@ -446,10 +439,9 @@ static void draw_help(void)
 		"for: how long the thread has been in its call, or waits for what it waits for.",
 		"Red: in a deadlock. Yellow: waits for a lock. `cudaspy snapshot` has it in words.",
 	};
-	int i;
 
 	put_line(0, A_REVERSE, "cudaspy top: keys");
-	for (i = 0; i < (int)ARRAY_SIZE(lines); i++)
+	for (int i = 0; i < (int)ARRAY_SIZE(lines); i++)
 		put_line(2 + i, A_NORMAL, lines[i]);
 }
 

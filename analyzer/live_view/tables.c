@@ -34,9 +34,8 @@ static const struct table_kind verdict_kind = {
 void live_add_verdicts(struct report *report, const struct verdicts *v)
 {
 	struct verdict_row *rows = xcalloc(v->n, sizeof(*rows));
-	size_t i;
 
-	for (i = 0; i < v->n; i++)
+	for (size_t i = 0; i < v->n; i++)
 		rows[i] = (struct verdict_row){verdict_name(v->all[i].kind),
 					       report_text(report, "%s", v->all[i].text),
 					       v->all[i].ns};
@@ -91,9 +90,8 @@ uint64_t live_calls_per_s(const struct live_process *p)
 uint64_t live_waiting(const struct live_process *p)
 {
 	uint64_t n = 0;
-	size_t i;
 
-	for (i = 0; i < p->n_threads; i++) {
+	for (size_t i = 0; i < p->n_threads; i++) {
 		const struct live_thread *t = p->threads[i];
 
 		n += t->slot && (t->in_call ? t->waits || t->doing == LIVE_GPU
@@ -106,11 +104,9 @@ uint64_t live_waiting(const struct live_process *p)
 static const char *live_gpu_list(struct arena *texts, const struct live_process *p)
 {
 	const char *text = NULL;
-	unsigned int device;
-	size_t i;
 
-	for (device = 0; device < SPY_DEVICE_NONE; device++)
-		for (i = 0; i < p->n_threads; i++)
+	for (unsigned int device = 0; device < SPY_DEVICE_NONE; device++)
+		for (size_t i = 0; i < p->n_threads; i++)
 			if (p->threads[i]->slot && p->threads[i]->device == device) {
 				text = arena_printf(texts, "%s%s%u", text ?: "", text ? "," : "",
 						    device);
@@ -139,9 +135,8 @@ void live_add_processes(struct report *report, const struct live_words *w)
 {
 	const struct live *live = w->live;
 	struct process_row *rows = xcalloc(live->n_processes, sizeof(*rows));
-	size_t i, j;
 
-	for (i = 0; i < live->n_processes; i++) {
+	for (size_t i = 0; i < live->n_processes; i++) {
 		const struct live_process *p = &live->processes[i];
 		struct process_row *row = &rows[i];
 
@@ -152,7 +147,7 @@ void live_add_processes(struct report *report, const struct live_words *w)
 		if (p->trace->metadata.has_rank)
 			row->rank = report_text(report, "%u", p->trace->metadata.rank);
 		row->gpus = live_gpu_list(&report->arena, p);
-		for (j = 0; j < p->n_threads; j++)
+		for (size_t j = 0; j < p->n_threads; j++)
 			row->threads += p->threads[j]->slot != 0;
 		row->calls_per_s = live_calls_per_s(p);
 		row->waiting = live_waiting(p);
@@ -206,10 +201,9 @@ static const struct table_kind gpu_kind = {
 static bool uses(const struct live_process *p, unsigned int device, uint64_t *waiting)
 {
 	bool yes = false;
-	size_t i;
 
 	*waiting = 0;
-	for (i = 0; i < p->n_threads; i++) {
+	for (size_t i = 0; i < p->n_threads; i++) {
 		const struct live_thread *t = p->threads[i];
 
 		if (!t->slot || t->device != device)
@@ -225,10 +219,9 @@ void live_add_gpus(struct report *report, const struct live_words *w)
 	const struct live *live = w->live;
 	struct gpu_row *rows = NULL;
 	size_t i, n = 0;
-	unsigned int device;
 
 	for (i = 0; i < live->n_processes; i++)
-		for (device = 0; device < SPY_DEVICE_NONE; device++) {
+		for (unsigned int device = 0; device < SPY_DEVICE_NONE; device++) {
 			const struct live_process *p = &live->processes[i];
 			const struct recent_work *work;
 			const struct gpu *gpu;
@@ -352,10 +345,9 @@ static int by_cost(const void *x, const void *y)
 static const struct live_cost **live_costs(const struct live *live, size_t *n)
 {
 	const struct live_cost **all = xcalloc(HASH_COUNT(live->costs), sizeof(*all));
-	const struct live_cost *cost;
 
 	*n = 0;
-	for (cost = live->costs; cost; cost = cost->hh.next)
+	for (const struct live_cost *cost = live->costs; cost; cost = cost->hh.next)
 		all[(*n)++] = cost;
 	if (*n)
 		qsort(all, *n, sizeof(*all), by_cost);

@@ -46,9 +46,7 @@ static const struct table_kind chain_kind = {
 
 static bool is_waited_for(const struct live *live, const struct live_thread *t)
 {
-	size_t i;
-
-	for (i = 0; i < live->n_threads; i++)
+	for (size_t i = 0; i < live->n_threads; i++)
 		if (live->threads[i]->holder == t && live->threads[i] != t &&
 		    live->threads[i]->doing != LIVE_JOIN)
 			return true;
@@ -67,14 +65,12 @@ static uint64_t stuck_ns(const struct live_thread *t)
 /* One that nobody waits for; of a cycle the first. */
 static bool begins_chain(const struct live *live, const struct live_thread *t)
 {
-	size_t i;
-
 	if (!t->slot || (!t->holder && t->doing != LIVE_GPU) ||
 	    (t->doing == LIVE_JOIN && !t->cycle))
 		return false;
 	if (!t->cycle)
 		return !is_waited_for(live, t);
-	for (i = 0; live->threads[i] != t; i++)
+	for (size_t i = 0; live->threads[i] != t; i++)
 		if (live->threads[i]->cycle == t->cycle)
 			return false;
 	return true;
@@ -280,9 +276,8 @@ void live_add_threads(struct report *report, const struct live_words *w, uint64_
 {
 	const struct live *live = w->live;
 	struct thread_row *rows = xcalloc(live->n_threads, sizeof(*rows));
-	size_t i;
 
-	for (i = 0; i < live->n_threads; i++) {
+	for (size_t i = 0; i < live->n_threads; i++) {
 		const struct live_thread *t = live->threads[i];
 
 		rows[i] = thread_row_of(report, w, t);
@@ -327,9 +322,8 @@ static const struct table_kind lock_kind = {
 void live_add_locks(struct report *report, const struct live_words *w)
 {
 	struct lock_row *rows = xcalloc(w->n_locks, sizeof(*rows));
-	size_t i;
 
-	for (i = 0; i < w->n_locks; i++) {
+	for (size_t i = 0; i < w->n_locks; i++) {
 		const struct live_lock *lock = &w->locks[i];
 		const struct module *module =
 			w->live->open ? model_module_of_data(

@@ -391,16 +391,15 @@ static void print_stack(const struct dump *dump, const struct record *record)
 					      "made", "sampled",  "gap"};
 	const struct spy_rec_stack *r = &record->raw->stack;
 	const char *comma = "";
-	unsigned int i;
 
 	fprintf(dump->out,
 		" of=%s why=", r->fn == SPY_FN_NONE ? "-" : function_name(dump, record, r->fn));
-	for (i = 0; i < ARRAY_SIZE(reasons); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(reasons); i++)
 		if (r->why >> i & 1) {
 			fprintf(dump->out, "%s%s", comma, reasons[i]);
 			comma = ",";
 		}
-	for (i = 0; !dump->stable && i < r->count && i < SPY_STACK_MOST; i++) {
+	for (unsigned int i = 0; !dump->stable && i < r->count && i < SPY_STACK_MOST; i++) {
 		fputs(i ? "," : " frames=", dump->out);
 		print_frame(dump, record, r->frames[i]);
 	}
@@ -418,11 +417,10 @@ static void print_python_code(const struct dump *dump, const struct record *reco
 static void print_python_stack(const struct dump *dump, const struct record *record)
 {
 	const struct spy_rec_python_stack *r = &record->raw->python_stack;
-	unsigned int i;
 
 	fprintf(dump->out, " of=%s more=%u lines=",
 		r->fn == SPY_FN_NONE ? "-" : function_name(dump, record, r->fn), r->more);
-	for (i = 0; i < r->count && i < SPY_PYTHON_MOST; i++)
+	for (unsigned int i = 0; i < r->count && i < SPY_PYTHON_MOST; i++)
 		fprintf(dump->out, "%s%" PRIu32 ":%" PRIu32, i ? "," : "", r->codes[i],
 			r->lines[i]);
 }
@@ -430,13 +428,12 @@ static void print_python_stack(const struct dump *dump, const struct record *rec
 static void print_place(const struct dump *dump, const struct record *record)
 {
 	const struct spy_rec_place *r = &record->raw->place;
-	unsigned int i;
 
 	fprintf(dump->out, " place=%" PRIu32, r->place);
-	for (i = 0; i < r->python && i < r->count; i++)
+	for (unsigned int i = 0; i < r->python && i < r->count; i++)
 		fprintf(dump->out, "%s%" PRIu32 ":%" PRIu32,
 			i ? "," : " lines=", (uint32_t)(r->words[i] >> 32), (uint32_t)r->words[i]);
-	for (i = r->python; !dump->stable && i < r->count; i++) {
+	for (unsigned int i = r->python; !dump->stable && i < r->count; i++) {
 		fputs(i > r->python ? "," : " frames=", dump->out);
 		print_frame(dump, record, r->words[i]);
 	}
@@ -447,13 +444,12 @@ static void print_sample(const struct dump *dump, const struct record *record)
 	static const char *const states[] = {"ran", "blocked", "cut", "gc", "gil", "holder"};
 	const struct spy_rec_sample *r = &record->raw->sample;
 	const char *comma = " state=";
-	unsigned int i;
 
 	fprintf(dump->out,
 		" of=%" PRIu32 " place=%" PRIu32 " weight=%" PRIu32 " ago=%" PRIu32
 		" holder=%" PRIu32,
 		r->tid, r->place, r->weight, r->ago, r->holder);
-	for (i = 0; i < ARRAY_SIZE(states); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(states); i++)
 		if (r->state >> i & 1) {
 			fprintf(dump->out, "%s%s", comma, states[i]);
 			comma = ",";
@@ -578,7 +574,6 @@ static void print_window(const struct dump *dump, const struct record *record)
 static void print_cost(const struct dump *dump, const struct record *record)
 {
 	const struct spy_rec_cost *r = &record->raw->cost;
-	unsigned int i;
 
 	fprintf(dump->out, " kind=%s", name_cost(r->kind));
 	if (!dump->stable)
@@ -588,7 +583,7 @@ static void print_cost(const struct dump *dump, const struct record *record)
 	if (!dump->stable && r->delay_ns)
 		fprintf(dump->out, " delay_ns=%" PRIu64, r->delay_ns);
 	fprintf(dump->out, " calls=%u", r->calls);
-	for (i = 0; i < r->n && i < SPY_COST_FUNCTIONS; i++)
+	for (unsigned int i = 0; i < r->n && i < SPY_COST_FUNCTIONS; i++)
 		fprintf(dump->out, " %s=%u", function_name(dump, record, r->fn[i]), r->count[i]);
 }
 
@@ -798,9 +793,7 @@ static const struct dump_field all_fields[] = {
 
 static const struct dump_field *find_field(const char *name, size_t length)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(all_fields); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(all_fields); i++)
 		if (strlen(all_fields[i].name) == length &&
 		    !strncmp(all_fields[i].name, name, length))
 			return &all_fields[i];
@@ -811,9 +804,8 @@ static int unknown_field(const char *name, size_t length)
 {
 	char *word = xstrndup(name, length), text[SUGGEST_TEXT];
 	struct suggest suggest = {.word = word};
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(all_fields); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(all_fields); i++)
 		suggest_try(&suggest, all_fields[i].name);
 	warn("dump: there is no column '%s' (there are " DUMP_FIELDS ")%s", word,
 	     suggest_text(&suggest, text));
@@ -848,9 +840,7 @@ int dump_init(struct dump *dump, FILE *out, const char *fields, bool no_times, b
 
 void dump_header(struct dump *dump)
 {
-	size_t i;
-
-	for (i = 0; i < dump->n_fields; i++) {
+	for (size_t i = 0; i < dump->n_fields; i++) {
 		if (i)
 			fputc(dump->separator, dump->out);
 		fputs(dump->fields[i]->name, dump->out);
@@ -860,9 +850,7 @@ void dump_header(struct dump *dump)
 
 static void print_line(const struct dump *dump, const struct record *record)
 {
-	size_t i;
-
-	for (i = 0; i < dump->n_fields; i++) {
+	for (size_t i = 0; i < dump->n_fields; i++) {
 		if (i)
 			fputc(dump->separator, dump->out);
 		dump->fields[i]->print(dump, record);

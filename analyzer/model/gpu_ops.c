@@ -342,9 +342,7 @@ static void add_stream(struct gpu_ops *ops, struct gpu_ops_queue *q, struct stre
 
 static void begin_queue(struct gpu_ops_queue *q)
 {
-	size_t i;
-
-	for (i = q->n_streams; i; i--)
+	for (size_t i = q->n_streams; i; i--)
 		sift(q, i - 1);
 	find_due(q);
 }
@@ -390,30 +388,27 @@ void gpu_ops_init(struct gpu_ops *ops, const struct trace_set *set, struct strea
 		  size_t n)
 {
 	struct groups groups;
-	size_t i;
 
 	*ops = (struct gpu_ops){.n_processes = set->n_traces};
 	ops->times = xcalloc(set->n_traces + 1, sizeof(*ops->times));
 	groups_init(&groups, set->n_traces);
 	groups_by_gpu_times(&groups, set);
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (streams[i]->reader.kind == SPY_STREAM_GPU && streams[i]->reader.records)
 			add_stream(ops,
 				   queue_of(ops, groups_find(&groups, streams[i]->trace->index)),
 				   streams[i]);
-	for (i = 0; i < ops->n_queues; i++)
+	for (size_t i = 0; i < ops->n_queues; i++)
 		begin_queue(&ops->queues[i]);
-	for (i = ops->n_queues; i; i--)
+	for (size_t i = ops->n_queues; i; i--)
 		sift_queue(ops, i - 1);
 	groups_release(&groups);
 }
 
 void gpu_ops_release(struct gpu_ops *ops)
 {
-	size_t i, j;
-
-	for (i = 0; i < ops->n_queues; i++) {
-		for (j = 0; j < ops->queues[i].n_streams; j++) {
+	for (size_t i = 0; i < ops->n_queues; i++) {
+		for (size_t j = 0; j < ops->queues[i].n_streams; j++) {
 			free(ops->queues[i].streams[j].heap);
 			free(ops->queues[i].streams[j].submits);
 		}

@@ -28,9 +28,8 @@ void model_apply_gpu(struct process *process, const struct record *record)
 void model_apply_share(struct process *process, const struct record *record)
 {
 	const struct spy_rec_share *share = record_share(record);
-	size_t i;
 
-	for (i = 0; i < process->n_gpus; i++) {
+	for (size_t i = 0; i < process->n_gpus; i++) {
 		struct gpu *gpu = &process->gpus[i];
 
 		if (gpu->device != share->device)
@@ -63,9 +62,7 @@ void model_apply_mps(struct process *process, const struct record *record)
 
 const struct gpu *model_gpu(const struct process *process, uint16_t device)
 {
-	size_t i;
-
-	for (i = 0; i < process->n_gpus; i++)
+	for (size_t i = 0; i < process->n_gpus; i++)
 		if (process->gpus[i].device == device)
 			return &process->gpus[i];
 	return NULL;
@@ -100,11 +97,10 @@ bool model_mps_in_the_way(const struct model *model, const struct process *proce
 {
 	const struct mps *before = &process->mps_before;
 	bool meanwhile = false;
-	size_t i;
 
 	if (!before->ns)
 		return false;
-	for (i = 0; i < model->n_processes; i++) {
+	for (size_t i = 0; i < model->n_processes; i++) {
 		const struct trace_mps *other = mps_found(&model->processes[i], now);
 
 		if (!other || !joined(&model->processes[i], other, process))

@@ -8,8 +8,6 @@
 
 void model_init(struct model *model, struct trace_set *set)
 {
-	size_t i;
-
 	*model = (struct model){.set = set,
 				.streams = set->streams,
 				.n_streams = set->n_streams,
@@ -17,7 +15,7 @@ void model_init(struct model *model, struct trace_set *set)
 	range_names_init(&model->range_names);
 	model->processes = xcalloc(set->n_traces, sizeof(*model->processes));
 	model->owners = xcalloc(set->n_streams, sizeof(*model->owners));
-	for (i = 0; i < set->n_traces; i++) {
+	for (size_t i = 0; i < set->n_traces; i++) {
 		model->processes[i] =
 			(struct process){.trace = set->traces[i], .first_ns = UINT64_MAX};
 		model_see_board(&model->processes[i]);
@@ -40,13 +38,12 @@ static void release_process(struct process *process)
 	struct range_family *family, *next_family;
 	struct given_name *given, *next_given;
 	struct note *note, *next;
-	size_t i;
 
 	free(process->dormant_times);
 	free(process->parts_seen);
-	for (i = 0; i < process->n_modules; i++)
+	for (size_t i = 0; i < process->n_modules; i++)
 		free(process->modules[i].build_id);
-	for (i = 0; i < process->n_gpus; i++) {
+	for (size_t i = 0; i < process->n_gpus; i++) {
 		free(process->gpus[i].name);
 		free(process->gpus[i].uuid);
 		free(process->gpus[i].pci);
@@ -57,7 +54,7 @@ static void release_process(struct process *process)
 		free(kernel);
 	release_mps(&process->mps_before);
 	release_mps(&process->mps);
-	for (i = 0; i < process->n_stacks; i++)
+	for (size_t i = 0; i < process->n_stacks; i++)
 		free(process->stacks[i]);
 	HASH_EMPTY (process->python, code, next_code) {
 		free(code->file);
@@ -79,12 +76,10 @@ static void release_process(struct process *process)
 
 void model_release(struct model *model)
 {
-	size_t i;
-
-	for (i = 0; i < model->n_processes; i++)
+	for (size_t i = 0; i < model->n_processes; i++)
 		release_process(&model->processes[i]);
 	HASH_CLEAR(hh, model->by_tid);
-	for (i = 0; i < model->n_threads; i++)
+	for (size_t i = 0; i < model->n_threads; i++)
 		free(model->threads[i]);
 	range_names_release(&model->range_names);
 	free(model->processes);
@@ -211,12 +206,10 @@ static void count_records(struct model *model, const struct stream *stream)
 
 void model_finish(struct model *model)
 {
-	size_t i;
-
 	model->first_ns = UINT64_MAX;
-	for (i = 0; i < model->set->n_streams; i++)
+	for (size_t i = 0; i < model->set->n_streams; i++)
 		count_records(model, model->set->streams[i]);
-	for (i = 0; i < model->n_processes; i++) {
+	for (size_t i = 0; i < model->n_processes; i++) {
 		struct process *process = &model->processes[i];
 
 		model_end_dormant(process, process->last_ns); /* it was so to the end */

@@ -56,19 +56,18 @@ static void join_by_tid(struct model *whole, struct model *model)
 static bool join_threads(struct model *whole, struct model *const *parts, struct join *join)
 {
 	struct creation_order order = {0};
-	size_t i, j;
 
-	for (i = 0; i < join->n; i++) {
+	for (size_t i = 0; i < join->n; i++) {
 		struct model *model = parts[i];
 
-		for (j = 0; j < model->n_threads; j++)
+		for (size_t j = 0; j < model->n_threads; j++)
 			creation_order_add(&order, &model->threads[j]->created, i,
 					   model->threads[j]);
 		join_by_tid(whole, model);
 		whole->n_stacks += model->n_stacks;
 	}
 	creation_order_sort(&order);
-	for (i = 0; i < order.n; i++) {
+	for (size_t i = 0; i < order.n; i++) {
 		struct thread *thread = order.all[i].what;
 
 		thread->index = (uint32_t)i;
@@ -90,13 +89,11 @@ struct kin {
 /* In the order of names: those that are new to the whole are members of their families. */
 static void join_families(struct range_names *names, const struct kin *kin, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < names->n; i++) {
+	for (size_t i = 0; i < names->n; i++) {
 		names->all[i]->family = NULL;
 		names->all[i]->members = 0;
 	}
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (kin[i].name->family || !kin[i].family)
 			continue;
 		kin[i].name->family = kin[i].family;
@@ -106,12 +103,10 @@ static void join_families(struct range_names *names, const struct kin *kin, size
 
 static void join_many(struct model *const *parts, size_t n)
 {
-	size_t i, j;
-
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct range_names *names = &parts[i]->range_names;
 
-		for (j = 0; j < names->n; j++)
+		for (size_t j = 0; j < names->n; j++)
 			names->all[j]->into->many |= names->all[j]->many;
 	}
 }
@@ -119,9 +114,7 @@ static void join_many(struct model *const *parts, size_t n)
 /* Processes' numbers stand for names of the whole. */
 static void join_range_numbers(struct model *whole)
 {
-	size_t i;
-
-	for (i = 0; i < whole->n_processes; i++) {
+	for (size_t i = 0; i < whole->n_processes; i++) {
 		struct range_number *range;
 
 		for (range = whole->processes[i].ranges; range; range = range->hh.next)
@@ -133,26 +126,25 @@ static bool join_names(struct range_names *whole, struct model *const *parts, st
 {
 	struct creation_order order = {0};
 	struct kin *kin;
-	size_t i, j;
 
 	range_names_adopt_unknown(whole, &parts[0]->range_names);
-	for (i = 0; i < join->n; i++) {
+	for (size_t i = 0; i < join->n; i++) {
 		struct range_names *names = &parts[i]->range_names;
 
 		names->unknown->into = whole->unknown;
-		for (j = 0; j < names->n; j++)
+		for (size_t j = 0; j < names->n; j++)
 			if (names->all[j] != names->unknown)
 				creation_order_add(&order, &names->all[j]->created, i,
 						   names->all[j]);
 	}
 	creation_order_sort(&order);
-	for (i = 0; i < order.n; i++) {
+	for (size_t i = 0; i < order.n; i++) {
 		struct range_name *name = order.all[i].what;
 
 		name->into = range_names_adopt(whole, &parts[order.all[i].part]->range_names, name);
 	}
 	kin = xcalloc(order.n + 1, sizeof(*kin));
-	for (i = 0; i < order.n; i++) {
+	for (size_t i = 0; i < order.n; i++) {
 		struct range_name *name = order.all[i].what;
 
 		kin[i] = (struct kin){name->into, join_name(name->family)};

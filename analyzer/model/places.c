@@ -28,9 +28,7 @@ struct place_cell {
 
 void places_release(struct places *places)
 {
-	size_t i;
-
-	for (i = 0; i < places->n_cells; i++)
+	for (size_t i = 0; i < places->n_cells; i++)
 		free(places->cells[i].numbers);
 	free(places->cells);
 	free(places->all);
@@ -62,10 +60,9 @@ static struct place_cell *find_cell(const struct places *places, uint64_t key)
 static void grow_cells(struct places *places)
 {
 	struct places more = {.n_cells = places->n_cells ? 2 * places->n_cells : CELLS_FIRST};
-	size_t i;
 
 	more.cells = xcalloc(more.n_cells, sizeof(*more.cells));
-	for (i = 0; i < places->n_cells; i++)
+	for (size_t i = 0; i < places->n_cells; i++)
 		if (places->cells[i].key)
 			*find_cell(&more, places->cells[i].key) = places->cells[i];
 	free(places->cells);
@@ -122,9 +119,8 @@ struct place_of_module *places_get(struct places *places, const struct place_of_
 	unsigned int level = level_of(like);
 	uint64_t first = key_of(level, first_of(like)), last = key_of(level, last_of(like));
 	const struct place_cell *cell = places->n_cells ? find_cell(places, first) : NULL;
-	uint32_t i;
 
-	for (i = cell ? (uint32_t)min_u64(cell->n, CELL_MOST) : 0; i--;)
+	for (uint32_t i = cell ? (uint32_t)min_u64(cell->n, CELL_MOST) : 0; i--;)
 		if (is_there(&places->all[cell->numbers[i]], like))
 			return &places->all[cell->numbers[i]];
 	places->all = grow(places->all, places->n, sizeof(*places->all));
@@ -138,13 +134,11 @@ struct place_of_module *places_get(struct places *places, const struct place_of_
 
 void places_at(const struct places *places, uint64_t address, place_fn *found_at, void *context)
 {
-	uint32_t levels, i;
-
-	for (levels = places->levels; levels; levels &= levels - 1) {
+	for (uint32_t levels = places->levels; levels; levels &= levels - 1) {
 		unsigned int level = (unsigned int)__builtin_ctz(levels);
 		const struct place_cell *cell = find_cell(places, key_of(level, address));
 
-		for (i = (uint32_t)min_u64(cell->n, CELL_MOST); i--;)
+		for (uint32_t i = (uint32_t)min_u64(cell->n, CELL_MOST); i--;)
 			if (!found_at(&places->all[cell->numbers[i]], context))
 				return;
 	}

@@ -10,9 +10,8 @@ static bool is_library(const char *file)
 {
 	static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python3",
 					    "/lib64/python3"};
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(parts); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (strstr(file, parts[i]))
 			return true;
 	return !names_file(file);
@@ -33,9 +32,8 @@ const struct python_frame *python_frame(const struct stack *stack)
 {
 	const struct python_frame *innermost = NULL;
 	struct python_line line;
-	uint8_t i;
 
-	for (i = 0; stack && i < stack->n_python; i++) {
+	for (uint8_t i = 0; stack && i < stack->n_python; i++) {
 		line = line_of(stack, i);
 		if (python_is_program(&line))
 			return &stack->python[i];
@@ -66,9 +64,8 @@ struct python_line python_called(const struct stack *stack)
 {
 	struct python_line called = {0}, line;
 	bool public = false, has;
-	uint8_t i;
 
-	for (i = 0; stack && i < stack->n_python; i++) {
+	for (uint8_t i = 0; stack && i < stack->n_python; i++) {
 		line = line_of(stack, i);
 		if (python_is_program(&line))
 			return called;

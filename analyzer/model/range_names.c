@@ -18,9 +18,8 @@ static bool is_librarys(const char *domain)
 						"cuDNN",  "cuFFT",    "cuSPARSE", "cuSOLVER",
 						"cuRAND", "cuTENSOR", "NVSHMEM",  "UCC",
 						"UCX",    "UCP",      "libcudf",  "librmm"};
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(libraries); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++)
 		if (!strcasecmp(domain, libraries[i]))
 			return true;
 	return false;

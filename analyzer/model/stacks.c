@@ -128,13 +128,12 @@ void model_apply_python_stack(const struct record *record)
 {
 	const struct spy_rec_python_stack *of = record_python_stack(record);
 	struct stack *stack = record->thread->stack;
-	uint8_t i;
 
 	if (!stack || stack->time != of->time || stack->fn != of->fn)
 		return;
 	stack->n_python = of->count < SPY_PYTHON_MOST ? of->count : SPY_PYTHON_MOST;
 	stack->more_python = of->more;
-	for (i = 0; i < stack->n_python; i++)
+	for (uint8_t i = 0; i < stack->n_python; i++)
 		stack->python[i] = (struct python_frame){of->codes[i], of->lines[i]};
 }
 

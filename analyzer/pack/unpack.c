@@ -185,10 +185,9 @@ static bool takes_its_name(const struct unpacking *u, size_t first)
 
 static int unpack_folders(const struct unpacking *u, bool last)
 {
-	size_t i;
 	int err, worst = 0;
 
-	for (i = 0; i < u->c->n_members; i = container_next_folder(u->c, i)) {
+	for (size_t i = 0; i < u->c->n_members; i = container_next_folder(u->c, i)) {
 		if (takes_its_name(u, i) != last)
 			continue;
 		err = unpack_folder(u, i);

@@ -64,9 +64,8 @@ static void apply_patch(const struct writer_source *source, uint8_t *bytes, size
 			uint64_t at)
 {
 	const uint8_t *patch = (const uint8_t *)&source->patch;
-	size_t i;
 
-	for (i = 0; source->patch_off != UINT64_MAX && i < sizeof(source->patch); i++)
+	for (size_t i = 0; source->patch_off != UINT64_MAX && i < sizeof(source->patch); i++)
 		if (source->patch_off + i >= at && source->patch_off + i - at < size)
 			bytes[source->patch_off + i - at] = patch[i];
 }
@@ -162,14 +161,13 @@ static void append_times(struct bytes *b, uint64_t ns)
 static void append_wide(struct bytes *b, const uint64_t *values, size_t n)
 {
 	struct zip_extra head = {ZIP_EXTRA_64, 0};
-	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		head.bytes += values[i] >= ZIP_MAX_32 ? sizeof(*values) : 0;
 	if (!head.bytes)
 		return;
 	append(b, &head, sizeof(head));
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (values[i] >= ZIP_MAX_32)
 			append(b, &values[i], sizeof(*values));
 }
@@ -363,10 +361,9 @@ int writer_add(struct writer *w, const struct writer_source *source)
 int writer_finish(struct writer *w, uint32_t mode, uint32_t uid, uint32_t gid)
 {
 	struct bytes index = {0};
-	size_t i;
 	int err;
 
-	for (i = 0; i < w->n_members; i++)
+	for (size_t i = 0; i < w->n_members; i++)
 		append_entry(&index, &w->members[i]);
 	append_end(&index, w->off, w->n_members);
 	err = put_at(w, index.at, index.n, w->off);
@@ -407,11 +404,9 @@ void writer_abandon(struct writer *w)
 
 void writer_release(struct writer *w)
 {
-	size_t i;
-
 	if (w->fd >= 0)
 		close(w->fd);
-	for (i = 0; i < w->n_members; i++)
+	for (size_t i = 0; i < w->n_members; i++)
 		free(w->members[i].name);
 	free(w->members);
 	free(w->temporary);

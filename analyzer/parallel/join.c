@@ -27,14 +27,13 @@
 static void print_warnings(const struct parts *p)
 {
 	struct creation_order order = {0};
-	size_t i, j;
 
-	for (i = 0; i < p->n; i++)
-		for (j = 0; j < p->all[i].n_warnings; j++)
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t j = 0; j < p->all[i].n_warnings; j++)
 			creation_order_add(&order, &p->all[i].warnings[j].at, i,
 					   p->all[i].warnings[j].text);
 	creation_order_sort(&order);
-	for (i = 0; i < order.n; i++)
+	for (size_t i = 0; i < order.n; i++)
 		warn("%s", (const char *)order.all[i].what);
 	creation_order_release(&order);
 }

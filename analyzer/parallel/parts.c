@@ -25,9 +25,8 @@ static int by_bytes(const void *a, const void *b)
 static uint64_t bytes_of(const struct trace *trace)
 {
 	uint64_t bytes = 0;
-	size_t i;
 
-	for (i = 0; i < trace->n_streams; i++)
+	for (size_t i = 0; i < trace->n_streams; i++)
 		bytes += reader_bytes(&trace->streams[i]->reader);
 	return bytes;
 }
@@ -59,7 +58,6 @@ static void unite_small(const struct trace_set *set, struct groups *groups, size
 	struct groups by_use;
 	struct load *loads;
 	uint64_t all = 0;
-	uint32_t i;
 	size_t n, j;
 
 	groups_copy(&by_use, groups);
@@ -69,7 +67,7 @@ static void unite_small(const struct trace_set *set, struct groups *groups, size
 		all += loads[j].bytes;
 	for (j = 0; j < n; j++)
 		small[loads[j].group] = loads[j].bytes <= all / most;
-	for (i = 0; i < set->n_traces; i++)
+	for (uint32_t i = 0; i < set->n_traces; i++)
 		if (small[groups_find(&by_use, i)])
 			groups_unite(groups, i, groups_find(&by_use, i));
 	groups_release(&by_use);
@@ -79,11 +77,9 @@ static void unite_small(const struct trace_set *set, struct groups *groups, size
 
 static void add_process(struct part *part, const struct trace *trace)
 {
-	size_t i;
-
 	part->processes = grow(part->processes, part->n_processes, sizeof(*part->processes));
 	part->processes[part->n_processes++] = trace->index;
-	for (i = 0; i < trace->n_streams; i++) {
+	for (size_t i = 0; i < trace->n_streams; i++) {
 		part->streams = grow(part->streams, part->n_streams, sizeof(struct stream *));
 		part->streams[part->n_streams++] = trace->streams[i];
 	}
@@ -155,12 +151,11 @@ static void find_begins(struct parts *p, const struct trace_set *set)
 {
 	struct reading_position *first = xcalloc(set->n_hosts + 1, sizeof(*first)), at;
 	uint64_t begin_ns;
-	size_t i;
 
 	p->begun_ns = xcalloc(set->n_hosts + 1, sizeof(*p->begun_ns));
-	for (i = 0; i < set->n_hosts; i++)
+	for (size_t i = 0; i < set->n_hosts; i++)
 		first[i] = (struct reading_position){UINT64_MAX, 0};
-	for (i = 0; i < set->n_streams; i++) {
+	for (size_t i = 0; i < set->n_streams; i++) {
 		size_t host = set->streams[i]->trace->host->index;
 
 		if (!first_call(set->streams[i], &at, &begin_ns) ||
@@ -174,9 +169,7 @@ static void find_begins(struct parts *p, const struct trace_set *set)
 
 static void init_journals(struct part *part)
 {
-	size_t i;
-
-	for (i = 0; i < PART_LINES; i++) {
+	for (size_t i = 0; i < PART_LINES; i++) {
 		struct part_journal *j = &part->journals[i];
 
 		j->part = part;
@@ -187,13 +180,11 @@ static void init_journals(struct part *part)
 
 void parts_init(struct parts *p, struct analysis *whole, struct groups *groups, size_t most)
 {
-	size_t i;
-
 	*p = (struct parts){.whole = whole};
 	share_out(p, whole->set, groups, most);
 	p->join.n = p->n;
 	p->join.parts = xcalloc(p->n + 1, sizeof(*p->join.parts));
-	for (i = 0; i < p->n; i++) {
+	for (size_t i = 0; i < p->n; i++) {
 		p->all[i].parts = p;
 		p->all[i].index = i;
 		p->all[i].turn = PART_TURN_FIRST;
@@ -202,7 +193,7 @@ void parts_init(struct parts *p, struct analysis *whole, struct groups *groups, 
 						      .processes = p->all[i].processes,
 						      .n_processes = p->all[i].n_processes};
 	}
-	for (i = 0; i < PART_LINES; i++)
+	for (size_t i = 0; i < PART_LINES; i++)
 		p->heaps[i].all = xcalloc(p->n + 1, sizeof(struct part_journal *));
 	if (whole->accounted) {
 		find_begins(p, whole->set);
@@ -244,10 +235,9 @@ void part_begin(struct part *part)
 static void end_reading(struct part *part)
 {
 	struct analysis *a = &part->a;
-	size_t i;
 
 	reading_end(&part->reading);
-	for (i = 0; a->accounted && i < a->set->n_hosts; i++)
+	for (size_t i = 0; a->accounted && i < a->set->n_hosts; i++)
 		cpu_pressure_settle(&a->accounts.cpu_pressure[i]);
 }
 
@@ -301,9 +291,7 @@ static void release_analysis(struct part *part)
 /* Entries that were not replayed: from the first one on. */
 static void release_journal(struct journal *journal, size_t first)
 {
-	size_t i;
-
-	for (i = first; i < journal->n; i++)
+	for (size_t i = first; i < journal->n; i++)
 		if (journal->all[i].kind == JOURNAL_RANK)
 			ranks_drop(journal->all[i].rank.event);
 	free(journal->all);
@@ -323,21 +311,19 @@ static void release_chunks(struct part_chunk *chunk)
 
 void parts_release(struct parts *p)
 {
-	size_t i, j;
-
-	for (i = 0; i < p->n; i++) {
+	for (size_t i = 0; i < p->n; i++) {
 		struct part *part = &p->all[i];
 
 		if (part->begun)
 			release_analysis(part);
-		for (j = 0; j < PART_LINES; j++) {
+		for (size_t j = 0; j < PART_LINES; j++) {
 			release_chunks(part->journals[j].chunks);
 			release_chunks(part->journals[j].replayed);
 			release_chunks(part->journals[j].blank);
 			release_chunks(part->journals[j].emptied);
 			release_journal(&part->journals[j].journal, 0);
 		}
-		for (j = 0; j < part->n_warnings; j++)
+		for (size_t j = 0; j < part->n_warnings; j++)
 			free(part->warnings[j].text);
 		free(part->warnings);
 		free(part->streams);
@@ -347,7 +333,7 @@ void parts_release(struct parts *p)
 	free(p->join.parts);
 	free(p->elsewhere);
 	free(p->all);
-	for (i = 0; i < PART_LINES; i++)
+	for (size_t i = 0; i < PART_LINES; i++)
 		free(p->heaps[i].all);
 	free(p->begun_ns);
 	*p = (struct parts){0};

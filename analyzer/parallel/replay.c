@@ -96,9 +96,7 @@ static void add(struct part_heap *heap, struct part_journal *j)
 
 void parts_replay_take(struct parts *p, enum part_line line)
 {
-	size_t i;
-
-	for (i = 0; i < p->n; i++) {
+	for (size_t i = 0; i < p->n; i++) {
 		struct part_journal *j = &p->all[i].journals[line];
 		bool is_in_heap = j->replayed;
 
@@ -137,9 +135,8 @@ static struct reading_position limit_of(const struct part_heap *heap,
 {
 	struct reading_position limit =
 		until ? *until : (struct reading_position){UINT64_MAX, UINT32_MAX};
-	size_t i;
 
-	for (i = 1; i < 3 && i < heap->n; i++)
+	for (size_t i = 1; i < 3 && i < heap->n; i++)
 		if (position_compare(&next_of(heap->all[i])->at, &limit) < 0)
 			limit = next_of(heap->all[i])->at;
 	return limit;

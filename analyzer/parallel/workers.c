@@ -75,12 +75,10 @@ static void did(struct worker *worker, enum activity activity)
 
 static void log_activities(const struct workers *w, const struct worker *all, unsigned int n)
 {
-	unsigned int i, k;
-
-	for (k = 0; w->logs && k < ACTIVITIES; k++) {
+	for (unsigned int k = 0; w->logs && k < ACTIVITIES; k++) {
 		uint64_t sum_ns = 0, cpu_ns = 0, most_ns = 0;
 
-		for (i = 0; i < n; i++) {
+		for (unsigned int i = 0; i < n; i++) {
 			sum_ns += all[i].ns[k];
 			cpu_ns += all[i].cpu_ns[k];
 			most_ns = max_u64(most_ns, all[i].ns[k]);
@@ -104,9 +102,8 @@ static struct part *choose(const struct workers *w)
 {
 	const struct reading_position *least = NULL;
 	struct part *best = NULL;
-	size_t i;
 
-	for (i = 0; i < w->parts->n; i++) {
+	for (size_t i = 0; i < w->parts->n; i++) {
 		struct part *part = &w->parts->all[i];
 
 		if (part->state == PART_ENDED)
@@ -180,9 +177,8 @@ static void put_back(struct workers *w, struct part *part, bool ended)
 static struct reading_position all_read(const struct parts *p)
 {
 	struct reading_position until = {UINT64_MAX, UINT32_MAX};
-	size_t i;
 
-	for (i = 0; i < p->n; i++)
+	for (size_t i = 0; i < p->n; i++)
 		if (p->all[i].state != PART_ENDED && position_compare(&p->all[i].at, &until) < 0)
 			until = p->all[i].at;
 	return until;

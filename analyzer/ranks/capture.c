@@ -177,9 +177,8 @@ static void find_levels(const struct ranks *ranks, const struct thread *thread,
 			struct rank_level levels[RANK_LEVELS])
 {
 	const struct range_thread *t = ranges_of(ranks, thread);
-	uint32_t i;
 
-	for (i = 0; t && i < RANK_LEVELS && i < t->n; i++) {
+	for (uint32_t i = 0; t && i < RANK_LEVELS && i < t->n; i++) {
 		const struct range_name *name = t->open[i].name;
 
 		levels[i] = (struct rank_level){name->family ?: name, t->open[i].since_ns};

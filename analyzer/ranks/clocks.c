@@ -39,9 +39,7 @@ static int by_at(const void *a, const void *b)
 
 static double median_of_half(const struct pair *pairs, size_t n, bool at, double *values)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		values[i] = at ? pairs[i].at : pairs[i].difference;
 	return median_double(values, n);
 }
@@ -66,17 +64,16 @@ static void fit_line(struct pair *pairs, size_t n, bool free_line, double *offse
 		     double *error)
 {
 	double *values = xcalloc(n, sizeof(*values));
-	size_t i;
 
 	qsort(pairs, n, sizeof(*pairs), by_at);
 	*offset = *slope = 0;
 	if (free_line) {
 		*slope = slope_of(pairs, n, values);
-		for (i = 0; i < n; i++)
+		for (size_t i = 0; i < n; i++)
 			values[i] = pairs[i].difference - *slope * pairs[i].at;
 		*offset = median_double(values, n);
 	}
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		values[i] = fabs(pairs[i].difference - *slope * pairs[i].at - *offset);
 	*error = most_double(values, n);
 	free(values);
@@ -98,15 +95,13 @@ static struct rank_member *reference_of(struct rank_comm *comm, struct rank_inst
 					size_t n)
 {
 	struct rank_member *best = NULL;
-	const struct rank_op *op;
-	size_t i;
 
-	for (i = 0; i < comm->n_members; i++)
+	for (size_t i = 0; i < comm->n_members; i++)
 		comm->members[i]->n_block = 0;
-	for (i = 0; i < n; i++)
-		for (op = block[i]->ops; op; op = op->next)
+	for (size_t i = 0; i < n; i++)
+		for (const struct rank_op *op = block[i]->ops; op; op = op->next)
 			op->member->n_block += op->ran && rank_func_is_symmetric(block[i]->func);
-	for (i = 0; i < comm->n_members; i++) {
+	for (size_t i = 0; i < comm->n_members; i++) {
 		struct rank_member *member = comm->members[i];
 
 		if (!best || member->n_block > best->n_block ||
@@ -149,13 +144,12 @@ static void fit_member(const struct ranks *ranks, struct rank_member *member, st
 {
 	bool one_clock = member->process->trace->host == reference->process->trace->host;
 	double offset, slope, error;
-	size_t i;
 
 	/* Hosts' clocks have been compared where there are traces. */
 	if (!p->n || (p->by_host_times && !one_clock && !ranks->from_digests))
 		return;
 	if (p->by_host_times && one_clock) {
-		for (i = 0; i < p->n; i++)
+		for (size_t i = 0; i < p->n; i++)
 			p->all[i].difference += (double)p->first_difference;
 		p->first_difference = 0;
 	}
@@ -173,11 +167,10 @@ static void fit_member(const struct ranks *ranks, struct rank_member *member, st
 static void borrow(struct rank_comm *comm, uint64_t end_ns)
 {
 	const struct rank_comm *of = NULL;
-	size_t i;
 
-	for (i = 0; i < comm->n_members && !of; i++)
+	for (size_t i = 0; i < comm->n_members && !of; i++)
 		of = comm->members[i]->timer->comm;
-	for (i = 0; of && i < comm->n_members; i++) {
+	for (size_t i = 0; of && i < comm->n_members; i++) {
 		struct rank_member *member = comm->members[i];
 		const struct rank_timer *timer = member->timer;
 		double later = fabs((double)(int64_t)(end_ns - timer->fit.at_ns));
@@ -191,9 +184,7 @@ static void borrow(struct rank_comm *comm, uint64_t end_ns)
 
 static void lend(struct rank_comm *comm)
 {
-	size_t i;
-
-	for (i = 0; i < comm->n_members; i++) {
+	for (size_t i = 0; i < comm->n_members; i++) {
 		struct rank_member *member = comm->members[i];
 		struct rank_timer *timer = member->timer;
 
@@ -209,10 +200,8 @@ static void lend(struct rank_comm *comm)
 /* NULL: nothing of the block has times of a GPU. */
 static const struct rank_op *last_timed(struct rank_instance *const *block, size_t n)
 {
-	const struct rank_op *op;
-
 	while (n-- > 0)
-		for (op = block[n]->ops; op; op = op->next)
+		for (const struct rank_op *op = block[n]->ops; op; op = op->next)
 			if (op->ran && !op->by_host_times)
 				return op;
 	return NULL;
@@ -302,15 +291,13 @@ static void conclude(struct rank_member *member, const struct bounds *b)
 static void fit_hosts(struct rank_comm *comm, struct rank_instance *const *block, size_t n)
 {
 	struct bounds *bounds = xcalloc(comm->n_members + 1, sizeof(*bounds));
-	const struct rank_op *op;
-	size_t i;
 
-	for (i = 0; i < comm->n_members; i++)
+	for (size_t i = 0; i < comm->n_members; i++)
 		comm->members[i]->n_block = i;
-	for (i = 0; i < n; i++)
-		for (op = block[i]->ops; op; op = op->next)
+	for (size_t i = 0; i < n; i++)
+		for (const struct rank_op *op = block[i]->ops; op; op = op->next)
 			bound(&bounds[op->member->n_block], op);
-	for (i = 0; i < comm->n_members; i++)
+	for (size_t i = 0; i < comm->n_members; i++)
 		conclude(comm->members[i], &bounds[i]);
 	free(bounds);
 }
@@ -338,15 +325,12 @@ static void align(struct rank_op *op)
 void rank_clocks_fit(struct ranks *ranks, struct rank_comm *comm,
 		     struct rank_instance *const *block, size_t n)
 {
-	struct rank_op *op;
-	size_t i;
-
 	fit_timers(ranks, comm, block, n);
 	fit_hosts(comm, block, n);
-	for (i = 0; i < n; i++)
-		for (op = block[i]->ops; op; op = op->next)
+	for (size_t i = 0; i < n; i++)
+		for (struct rank_op *op = block[i]->ops; op; op = op->next)
 			align(op);
-	for (i = 0; i < comm->n_members; i++) {
+	for (size_t i = 0; i < comm->n_members; i++) {
 		const struct rank_member *member = comm->members[i];
 		struct rank *rank = member->rank;
 

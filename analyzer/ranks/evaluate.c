@@ -81,20 +81,18 @@ static bool takes(const struct rank_instance *instance, const struct rank_op *op
 
 static size_t count_aligned(const struct rank_instance *instance)
 {
-	const struct rank_op *op;
 	size_t n = 0;
 
-	for (op = instance->ops; op; op = op->next)
+	for (const struct rank_op *op = instance->ops; op; op = op->next)
 		n += op->aligned;
 	return n;
 }
 
 static bool any_ran(const struct rank_instance *instance)
 {
-	const struct rank_op *op;
 	size_t n = 0;
 
-	for (op = instance->ops; op; op = op->next)
+	for (const struct rank_op *op = instance->ops; op; op = op->next)
 		n += op->ran;
 	return n > 1;
 }
@@ -163,9 +161,7 @@ struct evaluated {
 static void add_waits(struct ranks *ranks, const struct rank_instance *instance,
 		      struct evaluated *e)
 {
-	struct rank_op *op;
-
-	for (op = instance->ops; e->last && op; op = op->next) {
+	for (struct rank_op *op = instance->ops; e->last && op; op = op->next) {
 		uint64_t ns = op->aligned ? wait_for(instance, op, e->last) : 0;
 
 		op->wait_ns = take_new(&op->member->waited_until_ns, op->begin_ns, ns);
@@ -187,9 +183,8 @@ static uint64_t held_by(const struct rank_instance *instance, const struct rank_
 			uint64_t late_ns)
 {
 	int64_t second_ns = INT64_MIN;
-	const struct rank_op *op;
 
-	for (op = instance->ops; op; op = op->next)
+	for (const struct rank_op *op = instance->ops; op; op = op->next)
 		if (op != last && op->aligned && op->arrival_ns > second_ns)
 			second_ns = op->arrival_ns;
 	return second_ns >= last->arrival_ns
@@ -243,9 +238,7 @@ void rank_evaluate_end(struct rank_comm *comm)
 
 static void add_times(const struct rank_instance *instance, const struct evaluated *e)
 {
-	struct rank_op *op;
-
-	for (op = instance->ops; op; op = op->next) {
+	for (struct rank_op *op = instance->ops; op; op = op->next) {
 		struct rank_member *member = op->member;
 		struct rank *rank = member->rank;
 
@@ -275,9 +268,8 @@ static void add_share(struct rank_share **shares, size_t *n, const struct evalua
 static uint64_t transfer_of(const struct rank_instance *instance)
 {
 	int64_t arrival_ns = INT64_MIN, left_ns = INT64_MAX;
-	const struct rank_op *op;
 
-	for (op = instance->ops; op; op = op->next) {
+	for (const struct rank_op *op = instance->ops; op; op = op->next) {
 		if (!op->aligned)
 			continue;
 		if (op->arrival_ns > arrival_ns)
@@ -372,14 +364,13 @@ static void show(struct ranks *ranks, struct rank_instance *instance, const stru
 {
 	const struct rank *last = last_op ? last_op->member->rank : NULL;
 	const struct listener *listener = ranks->idle->accounts->listener;
-	const struct rank_op *op;
 
 	if (ranks->on_evaluated)
 		ranks->on_evaluated(ranks->data, instance, last_op);
 	if (!listener || !listener->on_collective)
 		return;
 	instance->number = ranks->work->n_shown++;
-	for (op = instance->ops; op; op = op->next)
+	for (const struct rank_op *op = instance->ops; op; op = op->next)
 		show_op(listener, instance, op, last);
 }
 
@@ -388,9 +379,7 @@ static void show(struct ranks *ranks, struct rank_instance *instance, const stru
 /* When the ranks were together last, on the clock of each one's host. */
 static void set_met(const struct rank_instance *instance)
 {
-	const struct rank_op *op;
-
-	for (op = instance->ops; op; op = op->next) {
+	for (const struct rank_op *op = instance->ops; op; op = op->next) {
 		struct rank_member *member = op->member;
 		uint64_t end_ns = op->end_ns;
 
@@ -404,9 +393,7 @@ static void set_met(const struct rank_instance *instance)
 
 static bool is_working(const struct ranks *ranks, const struct rank_instance *instance)
 {
-	const struct rank_op *op;
-
-	for (op = instance->ops; op; op = op->next)
+	for (const struct rank_op *op = instance->ops; op; op = op->next)
 		if (op->aligned &&
 		    (op->aside || !rank_working(ranks, op->member->process, op->submit_begin_ns)))
 			return false;
@@ -459,7 +446,6 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 {
 	struct evaluated e = {.last = NULL, .paid = 1};
 	struct rank_step_part step = {.last = NULL};
-	const struct rank_op *op;
 
 	e.working = is_working(ranks, instance);
 	rank_order_compare(ranks, instance);
@@ -492,7 +478,7 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 		rank_parts_next(&ranks->parts);
 	if (e.last)
 		add_to_last(ranks, instance, &e, &step);
-	for (op = instance->ops; op; op = op->next)
+	for (const struct rank_op *op = instance->ops; op; op = op->next)
 		if (op != e.last)
 			rank_reasons_in_time(op->member);
 	step.wait_ns = e.wait_ns;

@@ -33,9 +33,8 @@ void rank_emit(struct ranks *ranks, const struct rank_event *event, size_t bytes
 void rank_pin(const struct ranks *ranks, const struct idle_part *part)
 {
 	const struct stack *stacks[] = {part->stack, part->stack_before};
-	size_t i;
 
-	for (i = 0; ranks->journal && i < ARRAY_SIZE(stacks); i++)
+	for (size_t i = 0; ranks->journal && i < ARRAY_SIZE(stacks); i++)
 		if (stacks[i]) /* the model's, of this part; others only read it */
 			((struct stack *)(uintptr_t)stacks[i])->pinned = true;
 }
@@ -62,9 +61,7 @@ void ranks_apply(struct ranks *ranks, const struct rank_event *event)
 
 static void fetch(const void *data, size_t bytes)
 {
-	size_t at;
-
-	for (at = 0; at < bytes; at += CACHE_LINE)
+	for (size_t at = 0; at < bytes; at += CACHE_LINE)
 		__builtin_prefetch((const char *)data + at);
 }
 

@@ -304,10 +304,9 @@ static bool is_for_another(const struct lane_part *part)
 static uint64_t for_another_ns(const struct rank_lane *lane, uint64_t *rest_ns)
 {
 	uint64_t ns = 0;
-	uint32_t i;
 
 	*rest_ns = 0;
-	for (i = 0; i < lane->n_parts; i++)
+	for (uint32_t i = 0; i < lane->n_parts; i++)
 		*(is_for_another(&lane->parts[i]) ? &ns : rest_ns) += lane->parts[i].ns;
 	return ns;
 }
@@ -321,9 +320,8 @@ static struct rank_lane *feeder_of(struct ranks *ranks, const struct rank_lane *
 	struct rank_feeders *f = &ranks->work->feeders[lane->thread->process->trace->index];
 	struct rank_lane *feeder = NULL;
 	uint64_t most_ns = 0, rest_ns;
-	size_t i;
 
-	for (i = 0; i < f->n; i++) {
+	for (size_t i = 0; i < f->n; i++) {
 		struct rank_lane *other =
 			f->all[i] != lane->thread ? rank_lane_get(ranks, f->all[i]) : NULL;
 
@@ -344,9 +342,8 @@ static void forget_feeders(const struct ranks *ranks, const struct rank_lane *la
 {
 	const struct ranks_work *w = ranks->work;
 	const struct rank_feeders *f = &w->feeders[lane->thread->process->trace->index];
-	size_t i;
 
-	for (i = 0; i < f->n; i++)
+	for (size_t i = 0; i < f->n; i++)
 		if (f->all[i] != lane->thread && f->all[i]->index < w->n_lanes &&
 		    w->lanes[f->all[i]->index])
 			w->lanes[f->all[i]->index]->n_parts = 0;
@@ -374,9 +371,7 @@ static uint32_t keep_part(struct lane_part parts[PARTS_MOST], uint32_t n,
 static uint32_t take_parts(const struct rank_lane *lane, bool for_another, double part,
 			   struct lane_part parts[PARTS_MOST], uint32_t n)
 {
-	uint32_t i;
-
-	for (i = 0; i < lane->n_parts; i++) {
+	for (uint32_t i = 0; i < lane->n_parts; i++) {
 		struct lane_part taken = lane->parts[i];
 
 		taken.ns = (uint64_t)((double)taken.ns * part);
@@ -440,9 +435,8 @@ static uint64_t key_of_site(const struct process *process, const struct idle_par
 {
 	const struct stack *stack = part->stack;
 	uint64_t file, offset, key = 1;
-	uint8_t i;
 
-	for (i = 0; stack && i < stack->n_python; i++)
+	for (uint8_t i = 0; stack && i < stack->n_python; i++)
 		key = hash_mix(key ^
 			       (hash_frame(stack, &stack->python[i]) + stack->python[i].line)) >>
 		      1;
@@ -501,10 +495,9 @@ void rank_site_see(struct ranks *ranks, const struct record *record,
 size_t rank_lane_places_parts(const struct ranks_work *w,
 			      size_t (*see)(const struct idle_part *part))
 {
-	const struct idle_sum *sum;
 	size_t n = 0;
 
-	for (sum = w->lane_places; sum; sum = sum->hh.next) {
+	for (const struct idle_sum *sum = w->lane_places; sum; sum = sum->hh.next) {
 		n += see(&sum->longest);
 		if (sum->holder)
 			n += see(&sum->holder->longest);
@@ -516,9 +509,8 @@ void rank_lanes_release(struct ranks_work *w)
 {
 	struct lane_site *site, *next_site;
 	struct idle_sum *place, *next;
-	size_t i;
 
-	for (i = 0; i < w->n_lanes; i++) {
+	for (size_t i = 0; i < w->n_lanes; i++) {
 		if (w->lanes[i])
 			free(w->lanes[i]->launches);
 		free(w->lanes[i]);

@@ -22,24 +22,20 @@
 
 static void fold(uint64_t *bins)
 {
-	size_t i;
-
-	for (i = 0; i < RANK_BINS / 2; i++)
+	for (size_t i = 0; i < RANK_BINS / 2; i++)
 		bins[i] = add_capped(bins[2 * i], bins[2 * i + 1]);
 	memset(&bins[RANK_BINS / 2], 0, RANK_BINS / 2 * sizeof(*bins));
 }
 
 void rank_parts_next(struct rank_parts *parts)
 {
-	size_t i;
-
 	if (!parts->bin_operations)
 		parts->bin_operations = 1;
 	if (!parts->n_bins || parts->operations[parts->n_bins - 1] >= parts->bin_operations)
 		parts->n_bins++;
 	if (parts->n_bins > RANK_BINS) {
 		fold(parts->operations);
-		for (i = 0; i < parts->n_late; i++) {
+		for (size_t i = 0; i < parts->n_late; i++) {
 			if (!parts->late[i])
 				continue;
 			fold(parts->late[i]->late_ns);
@@ -80,9 +76,7 @@ void rank_parts_add(struct rank_parts *parts, size_t rank, uint64_t late_ns)
 
 void rank_parts_release(struct rank_parts *parts)
 {
-	size_t i;
-
-	for (i = 0; i < parts->n_late; i++)
+	for (size_t i = 0; i < parts->n_late; i++)
 		free(parts->late[i]);
 	free(parts->late);
 	*parts = (struct rank_parts){.late = NULL};
@@ -93,9 +87,8 @@ void rank_parts_release(struct rank_parts *parts)
 static uint64_t operations_of(const struct rank_parts *parts)
 {
 	uint64_t sum = 0;
-	size_t i;
 
-	for (i = 0; i < parts->n_bins; i++)
+	for (size_t i = 0; i < parts->n_bins; i++)
 		sum += parts->operations[i];
 	return sum;
 }
@@ -162,20 +155,19 @@ static double others_of(const struct rank_parts *parts, bool roots, size_t rank,
 static bool is_steady(double *more, size_t n)
 {
 	double sorted[PARTS_MOST], median, mean = 0, square = 0;
-	size_t i;
 
 	memcpy(sorted, more, n * sizeof(*sorted));
 	median = median_double(sorted, n);
 	if (median <= 0)
 		return false;
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (more[i] > CLIP_HIGH * median)
 			more[i] = CLIP_HIGH * median;
 		if (more[i] < -CLIP_LOW * median)
 			more[i] = -CLIP_LOW * median;
 		mean += more[i] / (double)n;
 	}
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		square += (more[i] - mean) * (more[i] - mean);
 	/* mean / (deviation / sqrt(n)), its square */
 	return mean > 0 && mean * mean * (double)n * (double)(n - 1) >= STEADY * STEADY * square;

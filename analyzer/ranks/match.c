@@ -89,12 +89,10 @@ static void look_whether_ready(struct rank_instance *instance)
 /* Once for all members that have joined since the last time. */
 static void look_again(struct rank_comm *comm)
 {
-	struct rank_instance *instance;
-
 	if (!comm->grew)
 		return;
 	comm->grew = false;
-	for (instance = comm->first; instance; instance = instance->next)
+	for (struct rank_instance *instance = comm->first; instance; instance = instance->next)
 		look_whether_ready(instance);
 }
 
@@ -151,12 +149,10 @@ void rank_comm_close(struct ranks *ranks, struct rank_comm *comm)
 
 void rank_comm_free(struct ranks *ranks, struct rank_comm *comm)
 {
-	size_t i;
-
 	while (comm->first)
 		instance_free(ranks, comm->first);
 	HASH_CLEAR(by_number, comm->by_number);
-	for (i = 0; i < comm->n_members; i++)
+	for (size_t i = 0; i < comm->n_members; i++)
 		free(comm->members[i]);
 	free(comm->members);
 	free(comm);
@@ -244,9 +240,7 @@ static void expect_run(struct ranks *ranks, struct rank_op *op, uint32_t id)
 static void op_add(struct ranks *ranks, struct rank_instance *instance, struct rank_member *member,
 		   struct rank_op *op)
 {
-	uint32_t i;
-
-	for (i = 0; i < op->n_parts; i++) {
+	for (uint32_t i = 0; i < op->n_parts; i++) {
 		op->parts[i].like = op->parts[i].place->like;
 		op->parts[i].roughly = op->parts[i].place->roughly;
 	}

@@ -240,9 +240,8 @@ void rank_disagreement_find(struct ranks *ranks)
 {
 	const struct ranks_work *w = ranks->work;
 	uint64_t count = 0;
-	size_t i;
 
-	for (i = 0; i < w->n_disagreements; i++) {
+	for (size_t i = 0; i < w->n_disagreements; i++) {
 		if (!holds(ranks, &w->disagreements[i]))
 			continue;
 		if (!count++)
@@ -313,9 +312,8 @@ static bool find_missing(struct ranks *ranks, const struct rank_comm *comm,
 	const struct rank_member *first = NULL;
 	uint32_t n_missing = 0, n_waiting;
 	const struct rank_op *waiting = waiting_of(ranks, instance, &n_waiting);
-	size_t i;
 
-	for (i = 0; waiting && i < comm->n_members; i++) {
+	for (size_t i = 0; waiting && i < comm->n_members; i++) {
 		const struct rank_member *member = comm->members[i];
 
 		if (!belongs(instance, member) || has_come(instance, member) ||

@@ -131,9 +131,8 @@ void rank_places_release(struct ranks_work *w)
 {
 	struct like_place *like, *next;
 	struct rank_site_sum *site, *next_site;
-	size_t i;
 
-	for (i = 0; i < w->n_places; i++) {
+	for (size_t i = 0; i < w->n_places; i++) {
 		free(w->places[i]->holder);
 		free(w->places[i]);
 	}

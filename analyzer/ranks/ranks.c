@@ -253,7 +253,6 @@ void ranks_see_nccl(struct ranks *ranks, const struct record *record)
 void ranks_init(struct ranks *ranks, struct idle *idle, bool apart)
 {
 	const struct model *model = idle->accounts->model;
-	size_t i;
 
 	*ranks = (struct ranks){.idle = idle, .n_states = model->n_processes};
 	ranks->work = xcalloc(1, sizeof(*ranks->work));
@@ -264,7 +263,7 @@ void ranks_init(struct ranks *ranks, struct idle *idle, bool apart)
 	ranks->states = xcalloc(model->n_processes + 1, sizeof(*ranks->states));
 	ranks->submits = xcalloc(model->n_processes + 1, sizeof(*ranks->submits));
 	ranks->by_process = xcalloc(model->n_processes + 1, sizeof(struct rank *));
-	for (i = 0; !apart && i < model->n_processes; i++)
+	for (size_t i = 0; !apart && i < model->n_processes; i++)
 		find_launched(ranks, &model->processes[i]);
 }
 
@@ -308,9 +307,7 @@ static void collect_groups(struct ranks *ranks)
 
 static void collect_sites(struct ranks *ranks)
 {
-	const struct rank_site_sum *site;
-
-	for (site = ranks->work->sites; site; site = site->hh.next) {
+	for (const struct rank_site_sum *site = ranks->work->sites; site; site = site->hh.next) {
 		if (!site->sum.operations)
 			continue;
 		ranks->sites = grow(ranks->sites, ranks->n_sites, sizeof(*ranks->sites));
@@ -322,10 +319,8 @@ static void collect_sites(struct ranks *ranks)
 
 static void put_in_order(struct ranks *ranks)
 {
-	size_t i;
-
 	ranks->order = xcalloc(ranks->n + 1, sizeof(struct rank *));
-	for (i = 0; i < ranks->n; i++)
+	for (size_t i = 0; i < ranks->n; i++)
 		ranks->order[i] = ranks->all[i];
 	qsort(ranks->order, ranks->n, sizeof(struct rank *), by_number);
 }
@@ -350,24 +345,21 @@ static void find_exposed(struct ranks *ranks, struct rank *rank)
 void ranks_close(struct ranks *ranks)
 {
 	struct ranks_work *w = ranks->work;
-	size_t i;
 
-	for (i = 0; i < w->n_comms; i++) {
+	for (size_t i = 0; i < w->n_comms; i++) {
 		if (!ranks->from_digests)
 			rank_missing_find(ranks, w->all_comms[i]);
 		rank_comm_close(ranks, w->all_comms[i]);
 	}
-	for (i = 0; i < ranks->n; i++)
+	for (size_t i = 0; i < ranks->n; i++)
 		ranks->align_error_ns =
 			max_u64(ranks->align_error_ns, ranks->all[i]->align_error_ns);
 }
 
 void ranks_finish(struct ranks *ranks)
 {
-	size_t i;
-
 	ranks_close(ranks);
-	for (i = 0; i < ranks->n; i++) {
+	for (size_t i = 0; i < ranks->n; i++) {
 		struct rank *rank = ranks->all[i];
 
 		if (!rank->waited_for_ns)
@@ -407,13 +399,12 @@ static size_t parts_of_comm(const struct rank_comm *comm,
 size_t ranks_parts(const struct ranks *ranks, size_t (*see)(const struct idle_part *part))
 {
 	const struct ranks_work *w = ranks->work;
-	const struct rank_site_sum *site;
 	size_t i, n = 0;
 
 	if (!w)
 		return 0;
 	n = rank_lane_places_parts(w, see) + rank_places_parts(w, see);
-	for (site = w->sites; site; site = site->hh.next)
+	for (const struct rank_site_sum *site = w->sites; site; site = site->hh.next)
 		n += see(&site->sum.part);
 	for (i = 0; i < w->n_comms; i++)
 		n += parts_of_comm(w->all_comms[i], see);
@@ -440,13 +431,11 @@ const char *ranks_refused(const struct ranks *ranks)
 /* The replay has evaluated them. */
 void ranks_join(struct ranks *ranks, struct ranks *const *parts, const struct join *join)
 {
-	size_t i, j;
-
-	for (i = 0; i < join->n; i++) {
+	for (size_t i = 0; i < join->n; i++) {
 		const struct join_part *part = &join->parts[i];
 
 		ranks->lost += parts[i]->lost;
-		for (j = 0; j < part->n_processes; j++)
+		for (size_t j = 0; j < part->n_processes; j++)
 			ranks->states[part->processes[j]] = parts[i]->states[part->processes[j]];
 	}
 	rank_steps_rename(ranks);
@@ -463,9 +452,7 @@ void ranks_replay(struct ranks *ranks, const struct journal_entry *entry)
 
 static void release_ranks(struct ranks *ranks)
 {
-	size_t i;
-
-	for (i = 0; i < ranks->n; i++) {
+	for (size_t i = 0; i < ranks->n; i++) {
 		free(ranks->all[i]->processes);
 		free(ranks->all[i]->waited_for_ns);
 		rank_samples_free(ranks->all[i]->samples);
@@ -487,11 +474,10 @@ static void release_members(struct ranks *ranks)
 	struct rank_timer *timer, *next_timer;
 	struct rank_identity *identity, *next_identity;
 	struct lane_comm *comm, *next_comm;
-	size_t i;
 
 	HASH_CLEAR(hh, w->members);
 	HASH_CLEAR(hh, w->comms);
-	for (i = 0; i < w->n_comms; i++)
+	for (size_t i = 0; i < w->n_comms; i++)
 		rank_comm_free(ranks, w->all_comms[i]);
 	HASH_EMPTY (w->timers, timer, next_timer)
 		free(timer);
@@ -508,7 +494,6 @@ void ranks_release(struct ranks *ranks)
 {
 	struct ranks_work *w = ranks->work;
 	struct rank_group_sum *group, *next_group;
-	struct rank_site_sum *site;
 
 	if (w) {
 		release_members(ranks);
@@ -516,7 +501,7 @@ void ranks_release(struct ranks *ranks)
 			free(group->sum.last);
 			free(group);
 		}
-		for (site = w->sites; site; site = site->hh.next)
+		for (struct rank_site_sum *site = w->sites; site; site = site->hh.next)
 			free(site->sum.last);
 		rank_lanes_release(w);
 		rank_places_release(w);

@@ -25,9 +25,8 @@ static uint32_t number_of(const struct rank_part *part, bool roughly)
 static uint64_t time_at(const struct rank_op *op, uint32_t number, bool roughly)
 {
 	uint64_t sum = 0;
-	uint32_t i;
 
-	for (i = 0; i < op->n_parts; i++)
+	for (uint32_t i = 0; i < op->n_parts; i++)
 		if (number_of(&op->parts[i], roughly) == number)
 			sum += rank_part_since_met(op, &op->parts[i]);
 	return sum;
@@ -55,11 +54,9 @@ static void choose_spread(struct rank_instance *instance)
 static void choose_others(struct rank_instance *instance, const struct rank_op *last,
 			  struct others *others)
 {
-	uint32_t i;
-
 	choose_spread(instance);
 	others->n = 0;
-	for (i = 0; i < instance->n_spread && others->n < OTHERS_MOST; i++)
+	for (uint32_t i = 0; i < instance->n_spread && others->n < OTHERS_MOST; i++)
 		if (instance->spread[i] != last)
 			others->all[others->n++] = instance->spread[i];
 }
@@ -67,9 +64,8 @@ static void choose_others(struct rank_instance *instance, const struct rank_op *
 static uint64_t median_time(const struct others *others, uint32_t number, bool roughly)
 {
 	uint64_t values[OTHERS_MOST];
-	size_t i;
 
-	for (i = 0; i < others->n; i++)
+	for (size_t i = 0; i < others->n; i++)
 		values[i] = time_at(others->all[i], number, roughly);
 	return median_u64(values, others->n);
 }
@@ -103,19 +99,18 @@ static void limit_place(const struct rank_op *last, const struct others *others,
 static void find_excess(const struct rank_op *last, const struct others *others, struct excess *e)
 {
 	bool seen[PARTS_MOST] = {false};
-	uint32_t i;
 
 	*e = (struct excess){.sum_ns = 0};
-	for (i = 0; i < last->n_parts; i++) {
+	for (uint32_t i = 0; i < last->n_parts; i++) {
 		uint32_t like = number_of(&last->parts[i], false);
 		uint64_t ns = rank_part_since_met(last, &last->parts[i]);
 
 		e->ns[i] = ns - min_u64(median_time(others, like, false), ns);
 	}
-	for (i = 0; i < last->n_parts; i++)
+	for (uint32_t i = 0; i < last->n_parts; i++)
 		if (!seen[i])
 			limit_place(last, others, i, e, seen);
-	for (i = 0; i < last->n_parts; i++)
+	for (uint32_t i = 0; i < last->n_parts; i++)
 		e->sum_ns += e->ns[i];
 }
 
@@ -194,12 +189,11 @@ static void charge_gpu(struct charging *c, const struct rank_reasons *reasons)
 {
 	struct rank_lag *lag = &c->last->member->lag;
 	uint64_t gpu_ns = 0, left_ns, lag_ns;
-	uint32_t i;
 
-	for (i = 0; i < reasons->n; i++)
+	for (uint32_t i = 0; i < reasons->n; i++)
 		gpu_ns += is_gpu(&reasons->all[i]) ? reasons->all[i].ns : 0;
 	left_ns = lag_ns = lag_of(lag, gpu_ns);
-	for (i = 0; i < reasons->n; i++) {
+	for (uint32_t i = 0; i < reasons->n; i++) {
 		const struct rank_reason *reason = &reasons->all[i];
 		uint64_t ns = min_u64(reason->ns, left_ns);
 
@@ -266,9 +260,8 @@ static bool gpu_was_late(const struct rank_op *op)
 static uint64_t median_work(const struct others *others)
 {
 	uint64_t values[OTHERS_MOST];
-	size_t i;
 
-	for (i = 0; i < others->n; i++)
+	for (size_t i = 0; i < others->n; i++)
 		values[i] = others->all[i]->gpu_operations;
 	return median_u64(values, others->n);
 }
@@ -296,9 +289,8 @@ static void add_parts(struct rank_reasons *reasons, const struct ranks *ranks,
 		      const struct rank_op *op, const struct excess *e, uint64_t *left_ns)
 {
 	double scale = e->sum_ns > *left_ns ? (double)*left_ns / (double)e->sum_ns : 1.0;
-	uint32_t i;
 
-	for (i = 0; i < op->n_parts; i++) {
+	for (uint32_t i = 0; i < op->n_parts; i++) {
 		const struct rank_place *place = op->parts[i].place;
 		struct idle_part part = place->longest;
 		uint64_t ns = min_u64((uint64_t)((double)e->ns[i] * scale), *left_ns);
@@ -339,11 +331,10 @@ void rank_reasons_charge(struct ranks *ranks, struct rank_instance *instance,
 	struct charging c = {
 		.ranks = ranks, .last = last, .largest = largest, .largest_ns = largest_ns};
 	struct rank_reasons reasons;
-	uint32_t i;
 
 	*largest_ns = 0;
 	rank_reasons_find(ranks, instance, last, late_ns, &reasons);
-	for (i = 0; i < reasons.n; i++)
+	for (uint32_t i = 0; i < reasons.n; i++)
 		if (!is_gpu(&reasons.all[i]))
 			charge_host(&c, &reasons.all[i].part, reasons.all[i].of, reasons.all[i].ns);
 	charge_gpu(&c, &reasons);

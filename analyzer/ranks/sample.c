@@ -114,9 +114,8 @@ static struct rank_comm_sum *find_comm(struct rank_samples *s, const struct rank
 {
 	const struct rank_comm *comm = op->instance->comm;
 	struct rank_comm_sum *sum;
-	size_t i;
 
-	for (i = s->n_comms; i > 0; i--)
+	for (size_t i = s->n_comms; i > 0; i--)
 		if (s->comms[i - 1].comm == comm->key.hash)
 			return &s->comms[i - 1];
 	s->comms = grow(s->comms, s->n_comms, sizeof(*s->comms));
@@ -147,9 +146,7 @@ struct cause_sum {
 static struct cause_sum *cause_sum_of(struct cause_sum *sums, uint32_t *n, enum idle_cause cause,
 				      uint32_t fn, uint64_t where)
 {
-	uint32_t i;
-
-	for (i = 0; i < *n; i++)
+	for (uint32_t i = 0; i < *n; i++)
 		if (sums[i].cause == cause && sums[i].fn == fn && sums[i].where == where)
 			return &sums[i];
 	sums[*n] = (struct cause_sum){.cause = (uint8_t)cause, .fn = fn, .where = where};
@@ -285,13 +282,12 @@ static void see_op(const struct ranks *ranks, struct rank_op *op, uint64_t key)
 
 void rank_sample_see(struct ranks *ranks, const struct rank_instance *instance)
 {
-	struct rank_op *op;
 	uint64_t key;
 
 	if (!ranks->sample || !rank_func_is_symmetric(instance->func))
 		return;
 	key = key_of(instance);
-	for (op = instance->ops; op; op = op->next)
+	for (struct rank_op *op = instance->ops; op; op = op->next)
 		if (op->ran)
 			see_op(ranks, op, key);
 }

@@ -92,12 +92,11 @@ static void add_log(struct ranks *ranks, struct rank_steps_work *s, struct rank_
 		    const struct rank_submitted_event *event, bool hole)
 {
 	struct op_log *log = &s->log[s->n_log++];
-	uint32_t i;
 
 	*log = (struct op_log){.signature = signature_of(op->instance),
 			       .submitted_ns = op->submit_begin_ns,
 			       .hole = hole};
-	for (i = 0; i < RANK_LEVELS; i++)
+	for (uint32_t i = 0; i < RANK_LEVELS; i++)
 		log->levels[i] = level_of(ranks, &event->levels[i]);
 	op->instance->log_at = s->n_log;
 	op->instance->log_round = s->round;
@@ -220,9 +219,8 @@ static bool is_once(const struct op_log *pattern, uint32_t period, uint32_t at)
 static uint64_t pause_before(const struct rank_steps_work *s, uint32_t at, uint32_t period)
 {
 	uint64_t sum = 0;
-	uint32_t i;
 
-	for (i = at ? at : period; i < s->n_log; i += period)
+	for (uint32_t i = at ? at : period; i < s->n_log; i += period)
 		sum += s->log[i].submitted_ns -
 		       min_u64(s->log[i - 1].submitted_ns, s->log[i].submitted_ns);
 	return sum;
@@ -414,9 +412,7 @@ static uint64_t next_step(struct ranks *ranks, struct rank_steps_work *s, uint64
 /* The operations that are kept get their steps. */
 static void replay(struct ranks *ranks, struct rank_steps_work *s)
 {
-	uint32_t i;
-
-	for (i = 0; i < s->n_log; i++) {
+	for (uint32_t i = 0; i < s->n_log; i++) {
 		struct op_log *log = &s->log[i];
 
 		log->step = next_step(ranks, s, log->submitted_ns, log->signature,
@@ -524,20 +520,18 @@ static int by_number(const void *a, const void *b)
 
 static void find_slow(struct rank_steps *steps, struct rank_steps_work *s)
 {
-	size_t i;
-
 	if (!s->n_lengths)
 		return;
 	qsort(s->lengths, s->n_lengths, sizeof(*s->lengths), by_u64);
 	steps->median_ns = s->lengths[s->n_lengths / 2];
-	for (i = 0; i < s->n_lengths; i++) {
+	for (size_t i = 0; i < s->n_lengths; i++) {
 		if (!is_slow(steps, s->lengths[i]))
 			continue;
 		steps->slow_count += s->stride;
 		steps->slow_ns += s->stride * s->lengths[i];
 		steps->slow_more_ns += s->stride * (s->lengths[i] - steps->median_ns);
 	}
-	for (i = 0; i < s->n_slow; i++)
+	for (size_t i = 0; i < s->n_slow; i++)
 		if (is_slow(steps, s->slow[i].ns))
 			steps->slow[steps->n_slow++] = s->slow[i];
 	steps->slow_count = max_u64(steps->slow_count, steps->n_slow);
@@ -572,10 +566,9 @@ static void rename_level(struct rank_level *level)
 void rank_steps_rename(struct ranks *ranks)
 {
 	struct rank_steps_work *s = ranks->work->steps;
-	uint32_t i, k;
 
-	for (i = 0; s && i < s->n_log; i++)
-		for (k = 0; k < RANK_LEVELS; k++)
+	for (uint32_t i = 0; s && i < s->n_log; i++)
+		for (uint32_t k = 0; k < RANK_LEVELS; k++)
 			rename_level(&s->log[i].levels[k]);
 	if (s && s->name && s->name->into)
 		s->name = ranks->steps.range = s->name->into;

@@ -111,14 +111,13 @@ static void see_range(struct analysis *a, struct fast_path *paths, const struct 
 static void see_window(struct analysis *a, struct fast_path *paths, const struct record *record)
 {
 	const struct spy_rec_window *window = record_window(record);
-	size_t i;
 
-	for (i = 0; i < a->set->n_streams; i++)
+	for (size_t i = 0; i < a->set->n_streams; i++)
 		if (a->set->streams[i]->trace == record->stream->trace)
 			fast_path_close(&paths[i], &a->stats);
 	if (window && window->state != SPY_WINDOW_CLOSED && window->state != SPY_WINDOW_COUNTING)
 		return;
-	for (i = 0; i < a->model.n_threads; i++) {
+	for (size_t i = 0; i < a->model.n_threads; i++) {
 		const struct thread *thread = a->model.threads[i];
 		struct range_seen seen;
 
@@ -401,13 +400,12 @@ void reading_give_up(struct reading *r)
 void reading_end(struct reading *r)
 {
 	struct analysis *a = r->a;
-	size_t i;
 
 	reading_place.record = NULL;
 	reading_place.position = (struct reading_position){UINT64_MAX, 0};
 	if (a->accounted)
 		exact_go_on(&a->idle, UINT64_MAX);
-	for (i = 0; i < a->set->n_streams; i++)
+	for (size_t i = 0; i < a->set->n_streams; i++)
 		fast_path_close(&r->paths[i], &a->stats);
 	if (r->ahead)
 		ahead_add_calls(r->ahead, &a->stats);
@@ -417,9 +415,7 @@ void reading_end(struct reading *r)
 /* What is open in a thread, ends with it. */
 void reading_end_ranges(struct analysis *a)
 {
-	size_t i;
-
-	for (i = 0; a->accounted && i < a->model.n_threads; i++) {
+	for (size_t i = 0; a->accounted && i < a->model.n_threads; i++) {
 		const struct thread *thread = a->model.threads[i];
 		uint64_t ns = min_u64(thread->exited_ns, thread->process->last_ns);
 		struct range_seen seen = seen_of(a, NULL, thread, ns);

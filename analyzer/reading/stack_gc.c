@@ -72,12 +72,10 @@ static size_t keep_of_blame(const struct blame *b)
 
 static size_t keep_of_sites(const struct findings *f)
 {
-	const struct site *site;
 	size_t n = 0;
-	uint32_t i;
 
-	for (site = f->sites; site; site = site->hh.next)
-		for (i = 0; i < site->stacks.n; i++)
+	for (const struct site *site = f->sites; site; site = site->hh.next)
+		for (uint32_t i = 0; i < site->stacks.n; i++)
 			n += keep(site->stacks.all[i].stack);
 	return n;
 }
@@ -89,10 +87,9 @@ static size_t keep_of_part(const struct idle_part *part)
 
 static size_t keep_of_idle(const struct idle *idle)
 {
-	const struct idle_sum *sum;
 	size_t i, j, n = 0;
 
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		n += keep_of_part(&sum->longest);
 		if (sum->holder)
 			n += keep_of_part(&sum->holder->longest);

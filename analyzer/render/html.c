@@ -16,9 +16,8 @@ static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 static void write_base64(const uint8_t *bytes, size_t n, FILE *out)
 {
 	char text[4];
-	size_t i;
 
-	for (i = 0; i < n; i += 3) {
+	for (size_t i = 0; i < n; i += 3) {
 		uint32_t three = (uint32_t)bytes[i] << 16;
 
 		three |= i + 1 < n ? (uint32_t)bytes[i + 1] << 8 : 0;
@@ -48,9 +47,8 @@ static json_t *json_of(const struct report *report, size_t rows_most)
 {
 	struct report cut = *report;
 	json_t *left_out = json_object(), *root;
-	size_t i;
 
-	for (i = 0; i < cut.n_tables; i++) {
+	for (size_t i = 0; i < cut.n_tables; i++) {
 		struct table *table = &cut.tables[i];
 
 		if (table->n_rows <= rows_most)

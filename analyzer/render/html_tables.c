@@ -32,9 +32,8 @@ static const char head[] =
 static void put_text(const char *text, FILE *out)
 {
 	char *valid = valid_utf8(text);
-	const char *at;
 
-	for (at = valid; *at; at++)
+	for (const char *at = valid; *at; at++)
 		switch (*at) {
 		case '&':
 			fputs("&amp;", out);
@@ -83,9 +82,7 @@ static bool is_in_row(const struct column *column)
 
 static void put_facts(const struct table *t, FILE *out)
 {
-	size_t i;
-
-	for (i = 0; t->n_rows && i < t->kind->n_columns; i++) {
+	for (size_t i = 0; t->n_rows && i < t->kind->n_columns; i++) {
 		const struct column *column = &t->kind->columns[i];
 
 		if (!is_shown(t, 0, column))
@@ -100,10 +97,8 @@ static void put_facts(const struct table *t, FILE *out)
 
 static void put_head(const struct table *t, FILE *out)
 {
-	size_t i;
-
 	fputs("<tr>", out);
-	for (i = 0; i < t->kind->n_columns; i++) {
+	for (size_t i = 0; i < t->kind->n_columns; i++) {
 		const struct column *column = &t->kind->columns[i];
 
 		if (!is_in_row(column))
@@ -151,8 +146,6 @@ static void put_row(const struct table *t, size_t row, FILE *out)
 
 static void put_table(const struct table *t, FILE *out)
 {
-	size_t i;
-
 	fprintf(out, "<section%s><h2>", t->kind->missing ? " class=\"missing\"" : "");
 	put_text(t->kind->title, out);
 	fputs("</h2>\n", out);
@@ -167,7 +160,7 @@ static void put_table(const struct table *t, FILE *out)
 		put_facts(t, out);
 	} else if (t->n_rows) {
 		put_head(t, out);
-		for (i = 0; i < t->n_rows && i < ROWS_MOST; i++)
+		for (size_t i = 0; i < t->n_rows && i < ROWS_MOST; i++)
 			put_row(t, i, out);
 	}
 	fputs("</table></div>\n", out);
@@ -179,10 +172,8 @@ static void put_table(const struct table *t, FILE *out)
 
 int render_html_tables(const struct report *report, FILE *out)
 {
-	size_t i;
-
 	fputs(head, out);
-	for (i = 0; i < report->n_tables; i++) {
+	for (size_t i = 0; i < report->n_tables; i++) {
 		const struct table *t = &report->tables[i];
 
 		if (!t->kind->unlisted && !t->kind->json_only && (t->n_rows || t->kind->when_empty))

@@ -37,9 +37,8 @@ json_t *render_json_cell(const struct table *t, size_t row, const struct column 
 static json_t *json_row(const struct table *t, size_t row)
 {
 	json_t *object = json_object();
-	size_t i;
 
-	for (i = 0; i < t->kind->n_columns; i++) {
+	for (size_t i = 0; i < t->kind->n_columns; i++) {
 		const struct column *column = &t->kind->columns[i];
 
 		if (column->key)
@@ -51,12 +50,11 @@ static json_t *json_row(const struct table *t, size_t row)
 static json_t *json_table(const struct table *t)
 {
 	json_t *array;
-	size_t row;
 
 	if (t->kind->facts)
 		return t->n_rows ? json_row(t, 0) : json_object();
 	array = json_array();
-	for (row = 0; row < t->n_rows; row++)
+	for (size_t row = 0; row < t->n_rows; row++)
 		json_array_append_new(array, json_row(t, row));
 	return array;
 }
@@ -64,10 +62,9 @@ static json_t *json_table(const struct table *t)
 json_t *render_json_report(const struct report *report)
 {
 	json_t *root = json_object();
-	size_t i;
 
 	json_object_set_new(root, "schema", json_string(report->schema));
-	for (i = 0; i < report->n_tables; i++)
+	for (size_t i = 0; i < report->n_tables; i++)
 		if (!report->tables[i].kind->unlisted)
 			json_object_set_new(root, report->tables[i].kind->key,
 					    json_table(&report->tables[i]));

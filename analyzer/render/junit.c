@@ -61,9 +61,8 @@ static bool is_of(const struct table *findings, size_t row, const char *id)
 static struct found look(const struct table *findings, const char *id)
 {
 	struct found found = {0};
-	size_t row;
 
-	for (row = 0; row < findings->n_rows; row++) {
+	for (size_t row = 0; row < findings->n_rows; row++) {
 		if (!is_of(findings, row, id))
 			continue;
 		found.cost_ns =
@@ -103,13 +102,12 @@ static void print_failure(const struct table *findings, const char *id, const st
 			  FILE *out)
 {
 	char *message = render_finding_message(findings, found->first_failure);
-	size_t row;
 
 	fputs("      <failure", out);
 	print_attribute("message", message, out);
 	print_attribute("type", id, out);
 	fputc('>', out);
-	for (row = 0; row < findings->n_rows; row++)
+	for (size_t row = 0; row < findings->n_rows; row++)
 		if (is_of(findings, row, id) && render_finding_fails(findings, row))
 			print_finding(findings, row, out);
 	fputs("</failure>\n", out);
@@ -164,9 +162,8 @@ static struct gaps find_gaps(const struct report *report)
 static char *losses_text(const struct table *t)
 {
 	char *text = xstrdup(""), *longer;
-	size_t row;
 
-	for (row = 0; t && row < t->n_rows; row++) {
+	for (size_t row = 0; t && row < t->n_rows; row++) {
 		const char *process = table_text_at(t, row, "process");
 
 		longer = xasprintf("%s%s%llu %s%s%s%s", text, row ? "; " : "",

@@ -10,9 +10,7 @@
 
 const struct renderer *renderer_find(const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < n_renderers; i++)
+	for (size_t i = 0; i < n_renderers; i++)
 		if (!strcmp(renderers[i].name, name))
 			return &renderers[i];
 	return NULL;
@@ -23,11 +21,10 @@ static const struct renderer *choose(const char *verb, const char *name, bool fi
 	const struct renderer *found = renderer_find(name);
 	struct suggest suggest = {.word = name};
 	char list[128] = "", text[SUGGEST_TEXT];
-	size_t i;
 
 	if (found && (findings || !found->findings))
 		return found;
-	for (i = 0; i < n_renderers; i++) {
+	for (size_t i = 0; i < n_renderers; i++) {
 		size_t n = strlen(list);
 
 		if (renderers[i].findings && !findings)

@@ -170,9 +170,8 @@ static json_t *fingerprints(const struct table *t, size_t row)
 	static const char *const keys[] = {"id", "function", "module", "caller"};
 	json_t *prints = json_object();
 	char *text = xstrdup("");
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(keys); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		const char *part = table_text_at(t, row, keys[i]) ?: "";
 		char *longer;
 
@@ -205,9 +204,8 @@ static json_t *suppressions(const char *reason)
 static json_t *properties(const struct table *t, size_t row)
 {
 	json_t *bag = json_object();
-	size_t i;
 
-	for (i = 0; i < t->kind->n_columns; i++) {
+	for (size_t i = 0; i < t->kind->n_columns; i++) {
 		const struct column *column = &t->kind->columns[i];
 
 		if (column->key && column->unit != UNIT_TEXT && column->unit != UNIT_TABLE)
@@ -229,10 +227,9 @@ static json_t *result(const struct table *t, size_t row, const struct table *det
 	char *message = render_finding_message(t, row), *cure = render_finding_cure(t, row);
 	char *both = xasprintf("%s %s", message, cure);
 	json_t *object = json_object(), *places = json_array(), *place = location(t, row);
-	size_t rule;
 
 	set_text(object, "ruleId", id);
-	for (rule = 0; rule < detectors->n_rows; rule++)
+	for (size_t rule = 0; rule < detectors->n_rows; rule++)
 		if (!strcmp(table_text_at(detectors, rule, "id"), id))
 			json_object_set_new(object, "ruleIndex", json_integer((json_int_t)rule));
 	json_object_set_new(object, "level", json_string(level(t, row)));
@@ -272,9 +269,8 @@ static json_t *rule(const struct table *t, size_t row)
 static json_t *tool(const struct table *detectors)
 {
 	json_t *object = json_object(), *driver = json_object(), *rules = json_array();
-	size_t row;
 
-	for (row = 0; row < detectors->n_rows; row++)
+	for (size_t row = 0; row < detectors->n_rows; row++)
 		json_array_append_new(rules, rule(detectors, row));
 	json_object_set_new(driver, "name", json_string("cudaspy"));
 	json_object_set_new(driver, "version", json_string(CUDASPY_VERSION));
@@ -306,7 +302,6 @@ static json_t *notifications(const struct report *report)
 	const struct table *suppressed = report_find(report, "suppressions");
 	json_t *array = json_array();
 	const char *unjudged = unjudged_text(report);
-	size_t row;
 
 	if (unjudged) {
 		char *text = xasprintf("The gate cannot judge: %s.", unjudged);
@@ -314,9 +309,9 @@ static json_t *notifications(const struct report *report)
 		notify(array, "error", text);
 		free(text);
 	}
-	for (row = 0; losses && row < losses->n_rows; row++)
+	for (size_t row = 0; losses && row < losses->n_rows; row++)
 		notify(array, "warning", table_text_at(losses, row, "text") ?: "");
-	for (row = 0; suppressed && row < suppressed->n_rows; row++) {
+	for (size_t row = 0; suppressed && row < suppressed->n_rows; row++) {
 		const char *state = table_text_at(suppressed, row, "state");
 		char *text;
 
@@ -362,9 +357,8 @@ static json_t *run(const struct report *report)
 	const struct table *findings = report_find(report, "findings");
 	const struct table *detectors = report_find(report, "detectors");
 	json_t *object = json_object(), *results = json_array();
-	size_t row;
 
-	for (row = 0; row < findings->n_rows; row++)
+	for (size_t row = 0; row < findings->n_rows; row++)
 		json_array_append_new(results, result(findings, row, detectors));
 	json_object_set_new(object, "tool", tool(detectors));
 	json_object_set_new(object, "invocations", invocations(report));

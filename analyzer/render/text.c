@@ -116,18 +116,14 @@ struct layouts {
 
 static void free_texts(char **texts, size_t n)
 {
-	size_t i;
-
-	for (i = 0; texts && i < n; i++)
+	for (size_t i = 0; texts && i < n; i++)
 		free(texts[i]);
 	free(texts);
 }
 
 static void layouts_release(struct layouts *l)
 {
-	size_t i;
-
-	for (i = 0; i < l->n; i++)
+	for (size_t i = 0; i < l->n; i++)
 		free_texts(l->all[i].texts, l->rows);
 	free(l->all);
 }
@@ -207,12 +203,10 @@ static size_t total_width(const struct layouts *l)
 /* The widest text gives way, and the next, until a row fits; the last one when no other can. False: it will not. */
 static bool give_way(struct layouts *l)
 {
-	size_t i, total;
-
-	for (total = total_width(l); total > line; total--) {
+	for (size_t total = total_width(l); total > line; total--) {
 		struct layout *most = NULL;
 
-		for (i = 0; i < l->n; i++) {
+		for (size_t i = 0; i < l->n; i++) {
 			struct layout *c = &l->all[i];
 
 			if (c->width > c->least &&
@@ -382,9 +376,8 @@ static void print_titles(const struct layouts *l, FILE *out)
 {
 	struct rest *rest = xcalloc(l->n, sizeof(*rest));
 	bool any = false;
-	size_t i;
 
-	for (i = 0; i < l->n; i++) {
+	for (size_t i = 0; i < l->n; i++) {
 		rest[i].text = l->all[i].column->title;
 		any |= *rest[i].text != 0;
 	}
@@ -396,9 +389,8 @@ static void print_titles(const struct layouts *l, FILE *out)
 static void print_row(const struct table *t, const struct layouts *l, size_t row, FILE *out)
 {
 	struct rest *rest = xcalloc(l->n, sizeof(*rest));
-	size_t i;
 
-	for (i = 0; i < l->n; i++)
+	for (size_t i = 0; i < l->n; i++)
 		rest[i] = (struct rest){l->all[i].texts[row], colour_of(t, row, l->all[i].column)};
 	if (longest_word(rest[0].text) > l->all[0].width && l->n > 1) {
 		fprintf(out, "%*s", INDENT, "");
@@ -523,16 +515,15 @@ static void print_table(const struct table *t, FILE *out)
 {
 	struct layouts l = lay_out(t);
 	bool below = false;
-	size_t row, i;
 
 	if (l.rows)
 		print_titles(&l, out);
-	for (row = 0; row < l.rows; row++) {
+	for (size_t row = 0; row < l.rows; row++) {
 		if (below)
 			fputc('\n', out);
 		print_row(t, &l, row, out);
 		below = false;
-		for (i = 0; i < t->kind->n_columns; i++)
+		for (size_t i = 0; i < t->kind->n_columns; i++)
 			below |= print_column_below(t, row, &t->kind->columns[i], out);
 	}
 	if (below && t->n_rows > l.rows)
@@ -616,13 +607,12 @@ int render_text(const struct report *report, FILE *out)
 {
 	const struct view *view = &report->view;
 	bool any = false, left_out = false;
-	size_t i;
 
 	line = view->width ? view->width : LINE;
 	verbose = view->verbose;
 	always_brief = view->always_brief;
 	colours = view->colour;
-	for (i = 0; i < report->n_tables; i++) {
+	for (size_t i = 0; i < report->n_tables; i++) {
 		const struct table *t = &report->tables[i];
 
 		left_out |= t->kind->detail && !view->verbose && t->n_rows;

@@ -128,9 +128,8 @@ static struct process_row describe(const struct callstats *stats, const struct p
 		.rank_from = env_text(texts, trace, "rank_from"),
 		.rank_text = rank_words(texts, m),
 	};
-	size_t i;
 
-	for (i = 0; i < stats->model->n_threads; i++)
+	for (size_t i = 0; i < stats->model->n_threads; i++)
 		row.threads += stats->model->threads[i]->process == process &&
 			       (stats->threads[i].count || stats->threads[i].counted);
 	row.kernels = HASH_COUNT(process->kernels);
@@ -152,9 +151,8 @@ static struct process_row describe(const struct callstats *stats, const struct p
 static void add_processes(struct report *report, const struct callstats *stats)
 {
 	struct process_row *rows = xcalloc(stats->model->n_processes, sizeof(*rows));
-	size_t i;
 
-	for (i = 0; i < stats->model->n_processes; i++)
+	for (size_t i = 0; i < stats->model->n_processes; i++)
 		rows[i] = describe(stats, &stats->model->processes[i], &report->arena);
 	report_add(report, &process_kind, rows, stats->model->n_processes);
 }
@@ -301,13 +299,12 @@ static int by_kind(const void *a, const void *b)
 static void add_notes(struct report *report, const struct model *model)
 {
 	struct note_row *rows = NULL;
-	const struct note *note;
 	size_t i, n = 0;
 
 	for (i = 0; i < model->n_processes; i++) {
 		const struct process *process = &model->processes[i];
 
-		for (note = process->notes; note; note = note->hh.next) {
+		for (const struct note *note = process->notes; note; note = note->hh.next) {
 			rows = grow(rows, n, sizeof(*rows));
 			rows[n++] = (struct note_row){
 				.process = text_process(&report->arena, process->trace),

@@ -42,9 +42,8 @@ static int by_ioctl(const void *a, const void *b)
 void report_ioctls(struct report *report, const struct accounting *a)
 {
 	struct ioctl_row *rows = xcalloc(a->n_ioctls + 1, sizeof(*rows));
-	size_t i;
 
-	for (i = 0; i < a->n_ioctls; i++)
+	for (size_t i = 0; i < a->n_ioctls; i++)
 		rows[i] = (struct ioctl_row){
 			.request = report_text(report, "0x%llx",
 					       (unsigned long long)a->ioctls[i].request),

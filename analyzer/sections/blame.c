@@ -470,9 +470,8 @@ static const char *subject_threads(struct arena *texts, const struct accounting 
 	const struct subject *s = &a->blame->subject;
 	const struct thread *only = NULL;
 	const char *list = "";
-	size_t i;
 
-	for (i = *n = 0; i < a->model->n_threads; i++) {
+	for (size_t i = *n = 0; i < a->model->n_threads; i++) {
 		const struct thread *thread = a->model->threads[i];
 
 		if (!subject_is_thread(s, thread))
@@ -491,7 +490,6 @@ static const char *subject_threads(struct arena *texts, const struct accounting 
 static const char *subject_text(struct arena *texts, const struct accounting *a, size_t *n_threads)
 {
 	const struct subject *s = &a->blame->subject;
-	size_t i;
 
 	switch (s->kind) {
 	case SUBJECT_THREAD:
@@ -507,7 +505,7 @@ static const char *subject_text(struct arena *texts, const struct accounting *a,
 				    s->place ? ", and the calls made at its place"
 					     : ", of the whole run");
 	default:
-		for (i = 0; i < a->locks.count; i++)
+		for (size_t i = 0; i < a->locks.count; i++)
 			if (subject_is_lock(s, a->locks.all[i]))
 				return arena_printf(texts, "lock %s, %s", a->locks.all[i]->name,
 						    a->locks.all[i]->place);
@@ -540,9 +538,8 @@ static const char *only_text(struct arena *texts, const struct callstats *stats,
 static void count_calls(struct subject_row *row, const struct accounting *a)
 {
 	const struct subject *s = &a->blame->subject;
-	size_t i;
 
-	for (i = 0; s->kind == SUBJECT_THREAD && i < a->model->n_threads; i++) {
+	for (size_t i = 0; s->kind == SUBJECT_THREAD && i < a->model->n_threads; i++) {
 		if (!subject_is_thread(s, a->model->threads[i]))
 			continue;
 		row->calls += a->stats->threads[i].count;
@@ -552,7 +549,7 @@ static void count_calls(struct subject_row *row, const struct accounting *a)
 		row->calls = a->stats->direct[s->fn].count;
 		row->counted = a->stats->counted[s->fn];
 	}
-	for (i = 0; s->kind == SUBJECT_DEVICE && i < a->model->n_processes; i++)
+	for (size_t i = 0; s->kind == SUBJECT_DEVICE && i < a->model->n_processes; i++)
 		row->calls += a->stats->devices[callstats_index(a->stats, i, s->device)].count;
 }
 

@@ -79,16 +79,15 @@ static int by_calls(const void *a, const void *b)
 static struct busiest *busiest(const struct cost_study *cost, size_t n, bool functions)
 {
 	struct busiest *all = xcalloc(n + 1, sizeof(*all));
-	size_t i, j;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		all[i].number = (uint32_t)i;
-	for (i = 0; i < cost->n; i++) {
+	for (size_t i = 0; i < cost->n; i++) {
 		const struct cost_window *window = &cost->windows[i];
 
 		if (!functions && window->thread->index < n)
 			all[window->thread->index].calls += window->calls;
-		for (j = 0; functions && j < window->n_cells; j++)
+		for (size_t j = 0; functions && j < window->n_cells; j++)
 			if (cost->cells[window->first_cell + j].fn < n)
 				all[cost->cells[window->first_cell + j].fn].calls +=
 					cost->cells[window->first_cell + j].calls;
@@ -125,16 +124,14 @@ static double recorders_part(int32_t longer_ppm)
 static const char *kept(struct arena *texts, const struct model *model)
 {
 	double all = 0, lean = 0, counted = 0, cost = 0, wanted = 0;
-	size_t i;
 
-	for (i = 0; i < model->n_processes; i++) {
+	for (size_t i = 0; i < model->n_processes; i++) {
 		const struct board *board = &model->processes[i].trace->board;
 		double cycles[SPY_COST_KINDS], whole = 0;
-		unsigned int kind;
 
 		if (!board->present || !board->head.overhead_ppm)
 			continue;
-		for (kind = 0; kind < SPY_COST_KINDS; kind++)
+		for (unsigned int kind = 0; kind < SPY_COST_KINDS; kind++)
 			whole += cycles[kind] = (double)board->head.cost_cycles[kind];
 		wanted = fmax(wanted, board->head.overhead_ppm / 1e6);
 		counted += cycles[SPY_COST_COUNTING];

@@ -202,9 +202,8 @@ static void write_sizes(struct kind_row *row, struct arena *texts)
 static struct kind_row *add_kinds(struct arena *texts, const struct profile *p, size_t *n)
 {
 	struct kind_row *rows = xcalloc(p->n_classes, sizeof(*rows)), *row = NULL;
-	size_t i;
 
-	for (i = *n = 0; i < p->n_classes; i++) {
+	for (size_t i = *n = 0; i < p->n_classes; i++) {
 		const struct profile_class *class = &p->classes[i];
 
 		if (!row || !same_kind(class - 1, class)) {
@@ -218,7 +217,7 @@ static struct kind_row *add_kinds(struct arena *texts, const struct profile *p, 
 		row->high_ns = class->expected_ns;
 		row->samples += class->samples;
 	}
-	for (i = 0; i < *n; i++)
+	for (size_t i = 0; i < *n; i++)
 		write_sizes(&rows[i], texts);
 	return rows;
 }

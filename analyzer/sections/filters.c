@@ -102,10 +102,9 @@ static void describe_options(struct arena *texts, const struct filtering *f, str
 {
 	struct outside_row *rows = arena_take(texts, xcalloc(FILTER_KINDS, sizeof(*rows)));
 	struct table *table = arena_take(texts, xcalloc(1, sizeof(*table)));
-	unsigned int kind;
 	size_t n = 0;
 
-	for (kind = 0; kind < FILTER_KINDS; kind++) {
+	for (unsigned int kind = 0; kind < FILTER_KINDS; kind++) {
 		const struct filter_sum *sum = &f->outside[kind];
 
 		if (!filter_has(f, kind))

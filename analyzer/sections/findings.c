@@ -410,9 +410,8 @@ static void count_findings(struct arena *texts, struct summary_row *summary,
 			   const struct finding *findings, const struct finding_row *rows, size_t n)
 {
 	uint64_t problems = 0, notes = 0;
-	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		enum severity severity = finding_severity(&findings[i]);
 
 		if (findings[i].gate.suppressed)
@@ -479,9 +478,7 @@ void report_findings(struct report *report, struct findings *f, const struct ran
 
 static bool has_thread(const struct thread_set *set, const struct accounting *a)
 {
-	size_t i;
-
-	for (i = 0; i < a->model->n_threads; i++)
+	for (size_t i = 0; i < a->model->n_threads; i++)
 		if (subject_is_thread(&a->blame->subject, a->model->threads[i]) &&
 		    thread_set_has(set, a->model->threads[i]))
 			return true;
@@ -491,11 +488,9 @@ static bool has_thread(const struct thread_set *set, const struct accounting *a)
 /* By the line of the program, or one of Python. */
 static bool is_at(const struct finding *f, const struct subject_place *place)
 {
-	size_t i;
-
 	if (names_file(f->place.file) && subject_place_fits(place, f->place.file, f->place.line))
 		return true;
-	for (i = 0; i < f->stacks.n_python; i++)
+	for (size_t i = 0; i < f->stacks.n_python; i++)
 		if (subject_place_fits(place, f->stacks.python[i].at.code->file,
 				       f->stacks.python[i].at.line))
 			return true;

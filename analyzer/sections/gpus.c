@@ -253,9 +253,8 @@ static const char *who_words(const struct idle_writer *w, const struct idle_gpu 
 {
 	const struct process *only = w->idle->gpus[0].processes[0];
 	bool several = false;
-	size_t i;
 
-	for (i = 0; i < w->idle->n_gpus; i++)
+	for (size_t i = 0; i < w->idle->n_gpus; i++)
 		several |=
 			w->idle->gpus[i].n_processes > 1 || w->idle->gpus[i].processes[0] != only;
 	if (!several)
@@ -279,9 +278,8 @@ static const char *const limits[64] = {
 static const char *limits_words(const struct idle_writer *w, const struct gpu_looks *looks)
 {
 	const char *words = "";
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(limits); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
 		if (limits[i] && looks->limited[i] * 100 >= looks->n_rest * LIMIT_TOLD_PERCENT)
 			words = arena_printf(w->texts, "%s, slowed by %s for %s of the time", words,
 					     limits[i],

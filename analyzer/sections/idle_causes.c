@@ -250,9 +250,8 @@ static const struct idle_part *holders_part(const struct idle_sum *sum, enum idl
 {
 	const struct idle_holder *holder = sum->holder;
 	enum idle_cause most = IDLE_UNEXPLAINED;
-	size_t i;
 
-	for (i = 0; holder && i < IDLE_CAUSE_COUNT; i++)
+	for (size_t i = 0; holder && i < IDLE_CAUSE_COUNT; i++)
 		if (holder->ns[i] > holder->ns[most])
 			most = (enum idle_cause)i;
 	*cause = most;
@@ -317,12 +316,11 @@ static size_t add_place(const struct idle_writer *w, size_t first, const struct 
 static size_t cut(struct cause_row *rows, size_t n)
 {
 	struct cause_row *last;
-	size_t i;
 
 	if (n <= CAUSES_MOST)
 		return n;
 	last = &rows[CAUSES_MOST - 1];
-	for (i = CAUSES_MOST; i < n; i++)
+	for (size_t i = CAUSES_MOST; i < n; i++)
 		last->ns += rows[i].ns;
 	last->cause = idle_cause_codes[IDLE_UNEXPLAINED];
 	last->name = "many small parts";

@@ -114,11 +114,9 @@ static int by_time(const void *a, const void *b)
 /* The costliest come first: those that are too many are one row. */
 static size_t bound(struct range_row *rows, size_t n)
 {
-	size_t i;
-
 	if (n <= RANGE_ROWS_MOST)
 		return n;
-	for (i = RANGE_ROWS_MOST; i < n; i++)
+	for (size_t i = RANGE_ROWS_MOST; i < n; i++)
 		join(&rows[RANGE_ROWS_MOST - 1], &rows[i]);
 	rows[RANGE_ROWS_MOST - 1].shown = rows[RANGE_ROWS_MOST - 1].name = "(all others)";
 	rows[RANGE_ROWS_MOST - 1].domain = "";
@@ -157,9 +155,8 @@ static uint64_t count_boards(const struct idle *idle, size_t field)
 {
 	const struct model *model = idle->accounts->model;
 	uint64_t sum = 0, n;
-	size_t i;
 
-	for (i = 0; i < model->n_processes; i++) {
+	for (size_t i = 0; i < model->n_processes; i++) {
 		const struct board *board = &model->processes[i].trace->board;
 
 		if (!board->present)
@@ -269,9 +266,8 @@ static const char *shares_text(struct arena *texts, const struct range_shares *s
 			       uint64_t own_ns)
 {
 	const char *text = "in range";
-	size_t i;
 
-	for (i = 0; i < shares->n && i < SHARES_SHOWN; i++) {
+	for (size_t i = 0; i < shares->n && i < SHARES_SHOWN; i++) {
 		const struct range_share *share = &shares->all[i];
 
 		text = arena_printf(texts, "%s%s %s", text, i ? "," : "",
@@ -291,13 +287,12 @@ const struct table *report_range_shares(struct arena *texts, const struct range_
 	struct table *table = arena_take(texts, xcalloc(1, sizeof(*table)));
 	struct range_shares now = {0};
 	struct share_row *rows;
-	size_t i;
 
 	/* Names that have become many since are one. */
 	range_shares_join(&now, shares);
 	qsort(now.all, now.n, sizeof(now.all[0]), by_share);
 	rows = arena_take(texts, xcalloc(now.n + 1, sizeof(*rows)));
-	for (i = 0; i < now.n; i++)
+	for (size_t i = 0; i < now.n; i++)
 		rows[i] = (struct share_row){.name = now.all[i].name->name,
 					     .domain = now.all[i].name->domain,
 					     .count = now.all[i].count,

@@ -210,9 +210,7 @@ static const struct table *nested(const struct idle_writer *w, const struct tabl
 /* The GPU that only this rank uses; NULL: unknown, or others do, too. */
 static const struct idle_gpu *gpu_of(const struct idle *idle, const struct rank *rank)
 {
-	size_t i;
-
-	for (i = 0; i < idle->n_gpus; i++) {
+	for (size_t i = 0; i < idle->n_gpus; i++) {
 		const struct idle_gpu *gpu = &idle->gpus[i];
 
 		if (gpu->n_processes == 1 && gpu->processes[0] == rank->process &&
@@ -389,9 +387,7 @@ static int by_late(const void *a, const void *b)
 
 static const char *state_words(const struct idle_writer *w, const struct ranks *ranks)
 {
-	size_t i;
-
-	for (i = 0; i < ranks->n_states; i++)
+	for (size_t i = 0; i < ranks->n_states; i++)
 		if (ranks->states[i].seen && ranks->states[i].state == SPY_NCCL_TAKEN)
 			return arena_printf(w->texts,
 					    "NCCL's operations were not recorded: another profiler "
@@ -404,9 +400,8 @@ static const char *intro(const struct idle_writer *w, const struct ranks *ranks)
 {
 	const char *words = state_words(w, ranks);
 	bool exposed = false;
-	size_t i;
 
-	for (i = 0; i < ranks->n; i++)
+	for (size_t i = 0; i < ranks->n; i++)
 		exposed |= ranks->all[i]->exposed_known;
 	if (ranks->world_size > ranks->n)
 		words = arena_printf(w->texts, "%s%zu of %u ranks were recorded. ", words, ranks->n,
@@ -497,7 +492,6 @@ static void add_steps(struct report *report, const struct idle_writer *w, const 
 	struct steps_row *row = xcalloc(1, sizeof(*row));
 	struct slow_row *slow = xcalloc(RANK_STEPS_SLOW_MOST, sizeof(*slow));
 	const char *words;
-	size_t i;
 
 	*row = (struct steps_row){.by = steps_by(steps),
 				  .range = steps->range ? steps->range->name : NULL,
@@ -508,7 +502,7 @@ static void add_steps(struct report *report, const struct idle_writer *w, const 
 				  .slow_ns = steps->slow_ns,
 				  .slow_more_ns = steps->slow_more_ns,
 				  .wait_ns = steps->wait_ns};
-	for (i = 0; i < steps->n_slow; i++)
+	for (size_t i = 0; i < steps->n_slow; i++)
 		slow[i] = describe_slow(w, ranks, &steps->slow[i]);
 	row->slow = nested(w, &slow_kind, slow, steps->n_slow);
 	words = arena_printf(
@@ -557,9 +551,8 @@ static void add_groups(struct report *report, const struct idle_writer *w,
 		       const struct ranks *ranks)
 {
 	struct group_row *rows = xcalloc(ranks->n_groups + 1, sizeof(*rows));
-	size_t i;
 
-	for (i = 0; i < ranks->n_groups; i++) {
+	for (size_t i = 0; i < ranks->n_groups; i++) {
 		const struct rank_group *g = &ranks->groups[i];
 
 		rows[i] = (struct group_row){
@@ -590,13 +583,12 @@ void report_ranks(struct report *report, const struct ranks *ranks, struct symbo
 	struct rank_row *rows = xcalloc(ranks->n + 1, sizeof(*rows));
 	struct idle_writer w;
 	struct table *table;
-	size_t i;
 
 	memcpy(order, ranks->order, ranks->n * sizeof(struct rank *));
 	if (report->text_only && ranks->n > ranks_kind.text_rows)
 		qsort(order, ranks->n, sizeof(*order), by_late);
 	idle_writer_init(&w, &report->arena, ranks->idle, symbols);
-	for (i = 0; seen && i < report_rows(report, &ranks_kind, ranks->n); i++)
+	for (size_t i = 0; seen && i < report_rows(report, &ranks_kind, ranks->n); i++)
 		rows[i] = describe(&w, ranks, order[i]);
 	table = report_add(report, &ranks_kind, rows, seen ? ranks->n : 0);
 	if (seen)
@@ -612,9 +604,8 @@ static const char *chain_words(const struct idle_writer *w, const struct ranks *
 			       const struct rank *rank)
 {
 	const char *words = "";
-	size_t i;
 
-	for (i = 0; i < ranks->n; i++) {
+	for (size_t i = 0; i < ranks->n; i++) {
 		const struct rank *other = ranks->order[i];
 		uint64_t ns = rank->waited_for_ns[other->index];
 		const struct table *causes;
@@ -631,7 +622,7 @@ static const char *chain_words(const struct idle_writer *w, const struct ranks *
 			text_time(w->texts, ns), text_rank_where(w->texts, other),
 			idle_causes_largest(w, causes, other->late_ns) ?: "(nothing recorded)");
 	}
-	for (i = 0; i < ranks->n; i++) {
+	for (size_t i = 0; i < ranks->n; i++) {
 		const struct rank *other = ranks->order[i];
 		uint64_t ns = other->waited_for_ns[rank->index];
 

@@ -83,9 +83,8 @@ static struct neighbours find_neighbours(struct arena *texts, const struct tenan
 					 const struct tenant *tenants, size_t n)
 {
 	struct neighbours found = {.shared_ns = tenant_shared_ns(self, tenants, n)};
-	size_t i;
 
-	for (i = 0; i < n && tenants[i].use->first_ns < self->use->last_ns; i++) {
+	for (size_t i = 0; i < n && tenants[i].use->first_ns < self->use->last_ns; i++) {
 		if (!tenants_overlap(self, &tenants[i]))
 			continue;
 		add_name(texts, &found.names, tenants[i].process);
@@ -217,9 +216,8 @@ static const char *clients_of(struct arena *texts, const struct model *model,
 			      const struct host *host, const struct mps_server *self)
 {
 	struct names names = {0};
-	size_t i;
 
-	for (i = 0; i < model->n_processes; i++) {
+	for (size_t i = 0; i < model->n_processes; i++) {
 		const struct process *process = &model->processes[i];
 
 		if (process->trace->host == host && process->mps.ns &&
@@ -307,9 +305,8 @@ static const struct table_kind mps_kind = {
 static const char *client_text(const struct process *process)
 {
 	const char *text = NULL;
-	size_t i;
 
-	for (i = 0; i < process->n_gpus; i++) {
+	for (size_t i = 0; i < process->n_gpus; i++) {
 		if (process->gpus[i].client == SPY_CLIENT_YES)
 			return "yes";
 		if (process->gpus[i].client == SPY_CLIENT_NO)

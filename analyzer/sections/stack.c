@@ -191,9 +191,7 @@ static void add_row(struct rows *rows, const struct frame_row *row)
 /* Python's functions with their lines. A map of the process (perf_map.h) may name the same ones. */
 static void add_python(struct rows *rows, struct arena *texts, const struct stack *stack)
 {
-	uint8_t i;
-
-	for (i = 0; i < stack->n_python; i++) {
+	for (uint8_t i = 0; i < stack->n_python; i++) {
 		const struct python_code *code = model_python(stack, &stack->python[i]);
 		struct frame_row row = {
 			.line = stack->python[i].line, .inlined = "no", .interpreted = "yes"};
@@ -230,9 +228,8 @@ const struct table *report_stack(struct arena *texts, struct symbolizer *symbols
 	struct place places[INLINED_MOST];
 	bool python = !stack->n_python;
 	struct rows rows = {0};
-	uint8_t i;
 
-	for (i = 0; i < stack->n; i++) {
+	for (uint8_t i = 0; i < stack->n; i++) {
 		size_t count =
 			symbolize_all(symbols, stack->process, stack->frames[i], stack->ns, places);
 

@@ -86,7 +86,6 @@ static void add_process_losses(struct loss_rows *l, const struct process *proces
 {
 	const struct trace *trace = process->trace;
 	struct losses sum = losses_sum(trace);
-	const struct note *note;
 
 	add_loss(l, trace, !trace->has_metadata, "no_metadata", "metadata file");
 	add_loss(l, trace, !trace->board.present, "no_board",
@@ -110,7 +109,7 @@ static void add_process_losses(struct loss_rows *l, const struct process *proces
 	add_loss(l, trace, sum.streams.disordered, "disordered",
 		 "records older than the one before");
 	add_part_losses(l, process);
-	for (note = process->notes; note; note = note->hh.next)
+	for (const struct note *note = process->notes; note; note = note->hh.next)
 		if (note->note == SPY_NOTE_BLIND)
 			add_loss(l, trace, note->count, "blind", note->text);
 }
@@ -118,13 +117,12 @@ static void add_process_losses(struct loss_rows *l, const struct process *proces
 bool report_losses(struct report *report, const struct model *model)
 {
 	struct loss_rows l = {.report = report};
-	size_t i;
 
 	add_loss(&l, NULL, model->set->not_found, "not_found",
 		 "directories that were named, and cannot be read or hold no trace");
 	add_loss(&l, NULL, model->set->unreadable, "unreadable",
 		 "traces that could not be read at all");
-	for (i = 0; i < model->n_processes; i++)
+	for (size_t i = 0; i < model->n_processes; i++)
 		add_process_losses(&l, &model->processes[i]);
 	return !report_add(report, &loss_kind, l.rows, l.n)->n_rows;
 }
@@ -156,9 +154,8 @@ static const struct table_kind host_kind = {
 static void add_hosts(struct report *report, const struct trace_set *set)
 {
 	struct host_row *rows = xcalloc(set->n_hosts, sizeof(*rows));
-	size_t i;
 
-	for (i = 0; i < set->n_hosts; i++)
+	for (size_t i = 0; i < set->n_hosts; i++)
 		rows[i] = (struct host_row){
 			.host = text_known_host(&report->arena, &set->hosts[i]),
 			.boot = set->hosts[i].boot ? report_text(report, "%s", set->hosts[i].boot)
@@ -218,9 +215,8 @@ static uint64_t since_begin(const struct model *model, uint64_t ns)
 static const struct phase_row *add_phases(struct report *report, const struct accounting *a)
 {
 	struct phase_row *rows = xcalloc(a->model->n_processes, sizeof(*rows));
-	size_t i;
 
-	for (i = 0; i < a->model->n_processes; i++) {
+	for (size_t i = 0; i < a->model->n_processes; i++) {
 		const struct process *process = &a->model->processes[i];
 		const struct phase *phase = &a->expect->phases.all[i];
 
@@ -320,26 +316,23 @@ static const struct table_kind summary_kind = {
 static void count_processes(struct summary_row *row, const struct callstats *stats)
 {
 	struct losses losses;
-	size_t i;
 
 	row->processes = stats->model->n_processes;
-	for (i = 0; i < stats->model->n_processes; i++) {
+	for (size_t i = 0; i < stats->model->n_processes; i++) {
 		const struct trace *trace = stats->model->processes[i].trace;
 
 		row->unfinished += trace->board.present && !trace->board.head.ended;
 		losses = losses_sum(trace);
 		row->lost_records = add_capped(row->lost_records, losses_records(&losses, trace));
 	}
-	for (i = 0; i < stats->model->n_threads; i++)
+	for (size_t i = 0; i < stats->model->n_threads; i++)
 		row->threads += stats->threads[i].count || stats->threads[i].counted;
 	row->runs = stats->model->set->n_runs;
 }
 
 static bool has_process(const struct trace_set *set, const struct host *host, int64_t pid)
 {
-	size_t i;
-
-	for (i = 0; i < set->n_traces; i++)
+	for (size_t i = 0; i < set->n_traces; i++)
 		if (set->traces[i]->pid == pid && set->traces[i]->host == host)
 			return true;
 	return false;
@@ -349,9 +342,7 @@ static bool has_process(const struct trace_set *set, const struct host *host, in
  * called CUDA before it did. */
 static const struct trace *root_process(const struct trace_set *set)
 {
-	size_t i;
-
-	for (i = 0; i < set->n_traces; i++)
+	for (size_t i = 0; i < set->n_traces; i++)
 		if (!has_process(set, set->traces[i]->host,
 				 metadata_number(&set->traces[i]->metadata, "ppid", -1)))
 			return set->traces[i];
@@ -489,7 +480,6 @@ struct summary_row *report_summary(struct report *report, const struct accountin
 				   const struct cost_study *cost)
 {
 	struct summary_row *row = xcalloc(1, sizeof(*row));
-	size_t i;
 
 	*row = (struct summary_row){
 		.records = a->model->records,
@@ -500,7 +490,7 @@ struct summary_row *report_summary(struct report *report, const struct accountin
 		.only_counted = cost->counted,
 		.copied_bytes = a->stats->all.copied_bytes,
 	};
-	for (i = 0; i < a->stats->n_functions; i++)
+	for (size_t i = 0; i < a->stats->n_functions; i++)
 		row->failed += a->stats->direct[i].failed;
 	count_processes(row, a->stats);
 	write_summary(row, a, cost, &report->arena);

@@ -101,13 +101,12 @@ static void judge_processes(struct headline_row *row, const struct accounting *a
 {
 	const struct blame_edge *edge;
 	double lost_ns;
-	size_t i;
 	double sums[] = {[HELP_UNKNOWN] = 0, [HELP_ALONE] = 0, [HELP_WITH_MPS] = 0, [HELP_NOT] = 0};
 
 	EDGES_ITER (edge, &a->blame->roots)
 		blame_add_help(edge, sums);
 	/* To wake a waiter is not needed where there is none. */
-	for (i = 0; i < a->locks.count; i++) {
+	for (size_t i = 0; i < a->locks.count; i++) {
 		const struct lock *lock = a->locks.all[i];
 		uint64_t gpus = a->gpus_used[lock->process->trace->index];
 
@@ -158,9 +157,8 @@ static const char *saving_text(struct arena *texts, const struct headline_row *r
 static bool has_threads(const struct callstats *stats)
 {
 	uint64_t n_threads = 0;
-	size_t i;
 
-	for (i = 0; i < stats->model->n_processes && n_threads < 2; i++)
+	for (size_t i = 0; i < stats->model->n_processes && n_threads < 2; i++)
 		callstats_process_ns(stats, &stats->model->processes[i], &n_threads);
 	return n_threads > 1;
 }
@@ -184,9 +182,7 @@ static const char *processes_text(struct arena *texts, const struct accounting *
 /* Were the probes on in all of the processes? */
 static bool probed(const struct accounting *a)
 {
-	size_t i;
-
-	for (i = 0; i < a->model->set->n_traces; i++)
+	for (size_t i = 0; i < a->model->set->n_traces; i++)
 		if (!a->probed[i])
 			return false;
 	return true;
@@ -294,9 +290,8 @@ static uint64_t least_lost(const struct account *sum)
 static struct account sum_up(const struct accounting *a)
 {
 	struct account sum = {0}, more;
-	size_t i;
 
-	for (i = 0; i < a->model->n_processes; i++) {
+	for (size_t i = 0; i < a->model->n_processes; i++) {
 		more = account_sum(a, &a->model->processes[i]);
 		account_add(&sum, &more);
 	}

@@ -59,9 +59,8 @@ static const struct table_kind worst_call_kind = {
 static const struct worst_call_root *main_root(const struct worst_call *v)
 {
 	const struct worst_call_root *best = NULL;
-	size_t i;
 
-	for (i = 0; i < WORST_CALL_ROOTS; i++)
+	for (size_t i = 0; i < WORST_CALL_ROOTS; i++)
 		if (v->roots[i].lock == v->lock && v->roots[i].ns > (best ? best->ns : 0))
 			best = &v->roots[i];
 	return best;
@@ -71,9 +70,8 @@ static const struct worst_call_root *main_root(const struct worst_call *v)
 static enum bucket main_bucket(const struct worst_call *v)
 {
 	enum bucket best = BUCKET_UNEXPLAINED;
-	int i;
 
-	for (i = 0; i < BUCKET_COUNT; i++)
+	for (int i = 0; i < BUCKET_COUNT; i++)
 		if (bucket_is_lost((enum bucket)i) && v->bucket_ns[i] > v->bucket_ns[best])
 			best = (enum bucket)i;
 	return best;
@@ -284,9 +282,8 @@ static const char *noise_text(struct arena *texts, const struct accounting *a,
 {
 	const struct worst_call *worst = NULL;
 	uint64_t n = 0, lost_ns = 0;
-	size_t i;
 
-	for (i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (!is_noise(&sorted[i]))
 			continue;
 		worst = worst ?: &sorted[i];

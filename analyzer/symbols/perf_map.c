@@ -85,9 +85,8 @@ static void read_map(struct perf_map *map, uint64_t ns)
 static struct perf_map *map_of(struct perf_maps *maps, uint32_t pid, uint64_t ns)
 {
 	struct perf_map *map;
-	size_t i;
 
-	for (i = 0; i < maps->n_maps; i++)
+	for (size_t i = 0; i < maps->n_maps; i++)
 		if (maps->maps[i]->pid == pid)
 			return maps->maps[i];
 	map = xcalloc(1, sizeof(*map));
@@ -121,9 +120,7 @@ const char *perf_map_find(struct perf_maps *maps, uint32_t pid, uint64_t ns, uin
 
 void perf_maps_release(struct perf_maps *maps)
 {
-	size_t i;
-
-	for (i = 0; i < maps->n_maps; i++) {
+	for (size_t i = 0; i < maps->n_maps; i++) {
 		free(maps->maps[i]->ranges);
 		arena_release(&maps->maps[i]->arena);
 		free(maps->maps[i]);

@@ -94,9 +94,8 @@ static size_t authors_length(const char *name)
 	static const char *const variants[] = {".isra.", ".constprop.", ".part.",
 					       ".cold",  ".lto_priv.",  ".llvm."};
 	const char *end = name + strlen(name), *at;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(variants); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(variants); i++) {
 		at = strstr(name, variants[i]);
 		if (at && at > name && at < end)
 			end = at;
@@ -198,10 +197,9 @@ const struct unread_file *symbolizer_unread(struct symbolizer *s, size_t *n)
 {
 	struct unread_file *files =
 		arena_take(&s->arena, xcalloc(HASH_COUNT(s->objects), sizeof(*files)));
-	const struct object *object;
 
 	*n = 0;
-	for (object = s->objects; object; object = object->hh.next)
+	for (const struct object *object = s->objects; object; object = object->hh.next)
 		if ((!object->module || object->zstd) && *object->path == '/')
 			files[(*n)++] = (struct unread_file){.path = object->path,
 							     .recorded = object->build_id,
@@ -477,9 +475,8 @@ static void look_for_cudas(struct symbolizer *s, struct place *place)
 bool symbolize_is_kernels(const char *function, const char *kernel)
 {
 	size_t length = function ? strlen(function) : 0;
-	const char *at;
 
-	for (at = length && kernel ? strstr(kernel, function) : NULL; at;
+	for (const char *at = length && kernel ? strstr(kernel, function) : NULL; at;
 	     at = strstr(at + 1, function))
 		if ((at == kernel || at[-1] == ' ' || at[-1] == ':') &&
 		    (!at[length] || at[length] == '('))

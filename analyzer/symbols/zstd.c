@@ -78,9 +78,8 @@ static uint64_t aligned(uint64_t offset)
 static uint64_t bytes_of_copy(const struct file *file)
 {
 	uint64_t bytes = file->size;
-	unsigned int i;
 
-	for (i = 0; i < file->header->e_shnum && bytes <= BYTES_MOST; i++) {
+	for (unsigned int i = 0; i < file->header->e_shnum && bytes <= BYTES_MOST; i++) {
 		const Elf64_Chdr *header = zstd_header(file, &file->sections[i]);
 
 		if (header)
@@ -94,10 +93,9 @@ static bool fill(const struct file *file, uint8_t *copy, uint64_t bytes, decompr
 {
 	Elf64_Shdr *sections = (Elf64_Shdr *)(copy + file->header->e_shoff);
 	uint64_t at = file->size;
-	unsigned int i;
 
 	memcpy(copy, file->bytes, file->size);
-	for (i = 0; i < file->header->e_shnum; i++) {
+	for (unsigned int i = 0; i < file->header->e_shnum; i++) {
 		const Elf64_Chdr *header = zstd_header(file, &file->sections[i]);
 
 		if (!header)

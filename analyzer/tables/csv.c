@@ -68,7 +68,6 @@ static void begin(void *data, const char *name, const struct table_kind *kind, b
 {
 	struct csv *c = data;
 	const char *comma = "", *table = c->job->options->table;
-	size_t i;
 
 	if (!table) {
 		open_in_folder(c, name);
@@ -81,7 +80,7 @@ static void begin(void *data, const char *name, const struct table_kind *kind, b
 	if (inner)
 		fputs("row", c->file);
 	comma = inner ? "," : "";
-	for (i = 0; i < kind->n_columns; i++)
+	for (size_t i = 0; i < kind->n_columns; i++)
 		if (table_has(&kind->columns[i])) {
 			fprintf(c->file, "%s%s", comma, kind->columns[i].key);
 			comma = ",";
@@ -93,7 +92,6 @@ static void add_row(void *data, const struct table *t, size_t row, uint64_t oute
 {
 	struct csv *c = data;
 	const char *comma = "";
-	size_t i;
 
 	if (!c->file)
 		return;
@@ -101,7 +99,7 @@ static void add_row(void *data, const struct table *t, size_t row, uint64_t oute
 		fprintf(c->file, "%" PRIu64, outer_row);
 		comma = ",";
 	}
-	for (i = 0; i < t->kind->n_columns; i++)
+	for (size_t i = 0; i < t->kind->n_columns; i++)
 		if (table_has(&t->kind->columns[i])) {
 			fputs(comma, c->file);
 			put_field(c->file, t, row, &t->kind->columns[i]);

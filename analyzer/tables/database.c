@@ -53,8 +53,6 @@ static void make_table(struct database *db, enum database_table table)
 
 void database_open(struct database *db, const char *path)
 {
-	unsigned int table;
-
 	*db = (struct database){0};
 	if (sqlite3_open_v2(path, &db->sql,
 			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
@@ -65,7 +63,7 @@ void database_open(struct database *db, const char *path)
 		db,
 		"PRAGMA page_size = 32768; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
 		"PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32768; BEGIN");
-	for (table = 0; table < TABLE_COUNT; table++)
+	for (unsigned int table = 0; table < TABLE_COUNT; table++)
 		make_table(db, table);
 	database_run(db, DATABASE_VIEWS);
 	database_string(db, "");
@@ -73,9 +71,7 @@ void database_open(struct database *db, const char *path)
 
 void database_finish(struct database *db)
 {
-	unsigned int table;
-
-	for (table = 0; table < TABLE_COUNT; table++)
+	for (unsigned int table = 0; table < TABLE_COUNT; table++)
 		rows_write(db, table);
 	database_run(db, "CREATE INDEX index_kernels ON CUPTI_ACTIVITY_KIND_KERNEL(correlationId);"
 			 "CREATE INDEX index_copies ON CUPTI_ACTIVITY_KIND_MEMCPY(correlationId);"
@@ -96,9 +92,8 @@ static void free_texts(struct database_rows *rows)
 void database_close(struct database *db)
 {
 	struct database_string *string, *rest;
-	unsigned int table;
 
-	for (table = 0; table < TABLE_COUNT; table++) {
+	for (unsigned int table = 0; table < TABLE_COUNT; table++) {
 		sqlite3_finalize(db->tables[table].insert);
 		free_texts(&db->tables[table]);
 		free(db->tables[table].cells);
@@ -124,9 +119,8 @@ static void prepare(struct database *db, enum database_table table)
 {
 	struct database_rows *rows = &db->tables[table];
 	char *statement = xasprintf("INSERT INTO %s SELECT c0", tables[table].name), *longer;
-	uint32_t i;
 
-	for (i = 1; i < rows->n_columns; i++) {
+	for (uint32_t i = 1; i < rows->n_columns; i++) {
 		longer = xasprintf("%s, c%u", statement, i);
 		free(statement);
 		statement = longer;

@@ -28,13 +28,12 @@ static int rows_connect(sqlite3 *sql, void *db, int argc, const char *const *arg
 {
 	struct rows_table *new = xcalloc(1, sizeof(*new));
 	char *columns = xstrdup("CREATE TABLE x(c0"), *longer;
-	unsigned int i;
 	int err;
 
 	(void)argc;
 	(void)argv;
 	(void)error;
-	for (i = 1; i < COLUMNS_MOST; i++) {
+	for (unsigned int i = 1; i < COLUMNS_MOST; i++) {
 		longer = xasprintf("%s, c%u", columns, i);
 		free(columns);
 		columns = longer;

@@ -107,11 +107,10 @@ static void add_facts(struct sqlite_export *e, const struct record *record,
 static void add_parts(struct sqlite_export *e, const struct completed_call *call, uint64_t id)
 {
 	struct database *db = &e->db;
-	unsigned int bucket;
 
 	put_number(db, TABLE_CALL_PARTS, id);
 	put_number(db, TABLE_CALL_PARTS, completed_lost(call));
-	for (bucket = 0; bucket < BUCKET_COUNT; bucket++)
+	for (unsigned int bucket = 0; bucket < BUCKET_COUNT; bucket++)
 		put_number(db, TABLE_CALL_PARTS, call->bucket_ns[bucket]);
 	row_end(db, TABLE_CALL_PARTS);
 }
@@ -294,9 +293,7 @@ static void add_lock_wait(struct sqlite_export *e, const struct wait *w, uint64_
 static void add_waits(struct sqlite_export *e, const struct completed_call *call, uint64_t id,
 		      uint64_t tid)
 {
-	size_t i;
-
-	for (i = 0; i < call->n_waits; i++) {
+	for (size_t i = 0; i < call->n_waits; i++) {
 		const struct wait *w = &call->waits[i];
 
 		add_os_wait(e, w->kind, w->end_ns, w->ns, tid);
@@ -551,9 +548,7 @@ const struct listener *sqlite_listener(void *state)
 
 static void release(struct sqlite_export *e)
 {
-	size_t i;
-
-	for (i = 0; i < e->n_threads; i++)
+	for (size_t i = 0; i < e->n_threads; i++)
 		free(e->threads[i].calls);
 	free(e->threads);
 	sqlite_names_release(e);

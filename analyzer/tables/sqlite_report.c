@@ -19,9 +19,8 @@ static char *column_list(const struct table_kind *kind, bool inner, bool types)
 {
 	char *all = xstrdup(!inner ? "" : types ? "\"row\" INTEGER" : "?"), *longer;
 	const char *type;
-	size_t i;
 
-	for (i = 0; i < kind->n_columns; i++) {
+	for (size_t i = 0; i < kind->n_columns; i++) {
 		const struct column *column = &kind->columns[i];
 
 		if (!table_has(column))
@@ -71,13 +70,12 @@ static void add_row(void *data, const struct table *t, size_t row, uint64_t oute
 {
 	struct report_rows *r = data;
 	int at = 0;
-	size_t i;
 
 	if (!r->insert || r->db->error)
 		return;
 	if (outer_row)
 		sqlite3_bind_int64(r->insert, ++at, (sqlite3_int64)outer_row);
-	for (i = 0; i < t->kind->n_columns; i++)
+	for (size_t i = 0; i < t->kind->n_columns; i++)
 		if (table_has(&t->kind->columns[i]))
 			bind(r->insert, ++at, t, row, &t->kind->columns[i]);
 	if (sqlite3_step(r->insert) != SQLITE_DONE)

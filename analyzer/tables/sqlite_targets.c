@@ -90,9 +90,8 @@ static void forget(struct seen *all)
 static void add_processes(struct sqlite_export *e, const struct model *model)
 {
 	struct seen *pids = NULL;
-	size_t i;
 
-	for (i = 0; i < model->n_processes; i++) {
+	for (size_t i = 0; i < model->n_processes; i++) {
 		const struct trace *trace = model->processes[i].trace;
 
 		if (!is_new(&pids, global_pid(trace)))
@@ -108,9 +107,8 @@ static void add_processes(struct sqlite_export *e, const struct model *model)
 static void add_threads(struct sqlite_export *e, const struct model *model)
 {
 	struct seen *tids = NULL;
-	size_t i;
 
-	for (i = 0; i < model->n_threads; i++) {
+	for (size_t i = 0; i < model->n_threads; i++) {
 		const struct thread *thread = model->threads[i];
 
 		if (thread->many || !is_new(&tids, global_tid(thread)))
@@ -166,13 +164,12 @@ static void add_gpus(struct sqlite_export *e)
 {
 	const struct analysis *a = e->job->shown;
 	const struct idle *idle = &a->idle;
-	size_t i, process, device;
 
-	for (i = 0; i < idle->n_gpus; i++)
+	for (size_t i = 0; i < idle->n_gpus; i++)
 		add_gpu(e, i, idle_named(&idle->gpus[i]),
 			global_pid(idle->gpus[i].processes[0]->trace) >> 48 << 48);
-	for (process = 0; process < a->model.n_processes; process++)
-		for (device = 0; device < WORK_DEVICES; device++) {
+	for (size_t process = 0; process < a->model.n_processes; process++)
+		for (size_t device = 0; device < WORK_DEVICES; device++) {
 			uint32_t gpu = idle->users ? idle->users[work_index(&a->accounts.work,
 									    process, device)]
 							     .gpu
@@ -201,9 +198,8 @@ static void add_system(struct sqlite_export *e, uint64_t vm, const char *name, c
 static void add_hosts(struct sqlite_export *e, const struct trace_set *set)
 {
 	struct seen *hosts = NULL;
-	size_t i;
 
-	for (i = 0; i < set->n_traces; i++) {
+	for (size_t i = 0; i < set->n_traces; i++) {
 		const struct host *host = set->traces[i]->host;
 		uint64_t vm = global_pid(set->traces[i]) >> 48 << 48;
 		char cpus[24];

@@ -40,23 +40,19 @@ static void walk_column(const struct table_visitor *v, const char *name,
 static void walk(const struct table_visitor *v, const char *name, const struct table_kind *kind,
 		 const struct part *parts, size_t n, bool inner)
 {
-	size_t i, row;
-
 	v->begin(v->data, name, kind, inner);
-	for (i = 0; i < n; i++)
-		for (row = 0; row < parts[i].t->n_rows; row++)
+	for (size_t i = 0; i < n; i++)
+		for (size_t row = 0; row < parts[i].t->n_rows; row++)
 			v->row(v->data, parts[i].t, row, parts[i].outer_row);
 	v->end(v->data);
-	for (i = 0; i < kind->n_columns; i++)
+	for (size_t i = 0; i < kind->n_columns; i++)
 		if (kind->columns[i].key && kind->columns[i].unit == UNIT_TABLE)
 			walk_column(v, name, &kind->columns[i], parts, n);
 }
 
 void tables_walk(const struct report *report, const struct table_visitor *visitor)
 {
-	size_t i;
-
-	for (i = 0; i < report->n_tables; i++) {
+	for (size_t i = 0; i < report->n_tables; i++) {
 		const struct part part = {&report->tables[i], 0};
 		const struct table_kind *kind = part.t->kind;
 

@@ -76,9 +76,8 @@ static void open_slice(struct events *e, const struct slice *slice, size_t *n_op
 static bool fit_wait(const struct pending_slices *order, size_t i)
 {
 	struct pending *w = &order->all[i];
-	size_t k;
 
-	for (k = i + 1; k < order->n && order->all[k].begin_ns < w->end_ns; k++) {
+	for (size_t k = i + 1; k < order->n && order->all[k].begin_ns < w->end_ns; k++) {
 		const struct pending *inside = &order->all[k];
 
 		if (inside->category != SLICE_NESTED || inside->end_ns <= w->end_ns)
@@ -96,10 +95,9 @@ static bool fit_wait(const struct pending_slices *order, size_t i)
 static void sort(struct pending_slices *order)
 {
 	bool moved = false;
-	size_t i;
 
 	qsort(order->all, order->n, sizeof(*order->all), in_order);
-	for (i = 0; i < order->n; i++)
+	for (size_t i = 0; i < order->n; i++)
 		if (order->all[i].category == SLICE_WAIT)
 			moved |= fit_wait(order, i);
 	if (moved)
@@ -145,9 +143,7 @@ static void show_order(struct events *e, struct track *track, uint64_t from_ns,
 static void take_pending(struct events *e, struct pending_slices *pending, uint64_t begin_ns,
 			 uint64_t end_ns)
 {
-	size_t i;
-
-	for (i = 0; i < pending->n; i++) {
+	for (size_t i = 0; i < pending->n; i++) {
 		struct pending *p = add(&e->order);
 
 		*p = pending->all[i];
@@ -174,11 +170,10 @@ static void show_pending(struct events *e, const struct thread *thread)
 	struct pending_slices *pending = pending_of(e, thread);
 	struct track *track;
 	uint64_t until_ns = 0;
-	size_t i;
 
 	if (!pending->n)
 		return;
-	for (i = 0; i < pending->n; i++)
+	for (size_t i = 0; i < pending->n; i++)
 		until_ns = max_u64(until_ns, pending->all[i].end_ns);
 	next(e);
 	track = tracks_thread(&e->tracks, thread)->calls;
@@ -190,9 +185,8 @@ static void show_pending(struct events *e, const struct thread *thread)
 void events_finish_threads(struct events *e)
 {
 	const struct model *model = &e->source.shown->model;
-	size_t i;
 
-	for (i = 0; i < e->n_pending && i < model->n_threads; i++)
+	for (size_t i = 0; i < e->n_pending && i < model->n_threads; i++)
 		show_pending(e, model->threads[i]);
 }
 
@@ -342,9 +336,7 @@ static void add_lock_wait(struct events *e, const struct wait *w)
 
 static void add_waits(struct events *e, const struct completed_call *call)
 {
-	size_t i;
-
-	for (i = 0; i < call->n_waits; i++) {
+	for (size_t i = 0; i < call->n_waits; i++) {
 		const struct wait *w = &call->waits[i];
 		struct pending *p;
 
@@ -406,11 +398,9 @@ static void add_arguments(struct events *e, struct slice *slice, const struct re
 /* Where its time went; where nothing else is said, all of it is its own work. */
 static void add_parts(struct slice *slice, const struct completed_call *call)
 {
-	size_t i;
-
 	if (!call->divided || call->bucket_ns[BUCKET_OWN] == call->end_ns - call->begin_ns)
 		return;
-	for (i = 0; i < BUCKET_COUNT; i++)
+	for (size_t i = 0; i < BUCKET_COUNT; i++)
 		if (call->bucket_ns[i])
 			slice_add(slice, (enum slice_argument_key)(ARGUMENT_BUCKET + i),
 				  call->bucket_ns[i]);

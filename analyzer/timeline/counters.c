@@ -239,13 +239,11 @@ void counters_see_call(struct events *e, const struct record *record)
 
 void counters_finish(struct events *e)
 {
-	size_t i;
-
 	if (!e->sink->counter)
 		return;
 	while (e->counters.n_edges)
 		write_first(e);
-	for (i = 0; i < e->tracks.n; i++)
+	for (size_t i = 0; i < e->tracks.n; i++)
 		if (e->tracks.all[i]->kind == TRACK_COUNTER)
 			write_open(e, e->tracks.all[i]);
 }

@@ -248,9 +248,7 @@ static struct slice slice_of_part(struct events *e, const struct shown_collectiv
 
 static const struct shown_collective *last_part(const struct events *e)
 {
-	size_t i;
-
-	for (i = 0; i < e->n_parts; i++)
+	for (size_t i = 0; i < e->n_parts; i++)
 		if (e->parts[i].rank == e->parts[i].last_rank)
 			return &e->parts[i];
 	return NULL;
@@ -263,7 +261,6 @@ static void put_parts(struct events *e)
 	const struct shown_collective *last = last_part(e);
 	struct slice slice, to = {.track = NULL};
 	uint64_t begin_ns;
-	size_t i;
 
 	if (e->n_parts)
 		next(e);
@@ -271,7 +268,7 @@ static void put_parts(struct events *e)
 		to = slice_of_part(e, last);
 		put(e, &to, 0);
 	}
-	for (i = 0; i < e->n_parts; i++) {
+	for (size_t i = 0; i < e->n_parts; i++) {
 		if (&e->parts[i] == last)
 			continue;
 		slice = slice_of_part(e, &e->parts[i]);
@@ -335,11 +332,9 @@ void events_finish(struct events *e)
 
 void events_free(struct events *e)
 {
-	size_t i;
-
-	for (i = 0; i < e->n_pending; i++)
+	for (size_t i = 0; i < e->n_pending; i++)
 		free(e->pending[i].all);
-	for (i = 0; i < e->source.known->set->n_traces; i++)
+	for (size_t i = 0; i < e->source.known->set->n_traces; i++)
 		free(e->kernels[i]);
 	free(e->pending);
 	free(e->order.all);

@@ -9,9 +9,8 @@
 static const struct thread *thread_of(const struct model *model, uint64_t tid, uint64_t ns)
 {
 	const struct thread *any = NULL;
-	size_t i;
 
-	for (i = 0; i < model->n_threads; i++) {
+	for (size_t i = 0; i < model->n_threads; i++) {
 		const struct thread *thread = model->threads[i];
 
 		if (thread->tid != tid)
@@ -36,9 +35,8 @@ void events_take_findings(struct events *e)
 {
 	const struct model *model = &e->source.known->model;
 	const struct table *table = report_find(e->source.report, "findings");
-	size_t row;
 
-	for (row = 0; table && row < table->n_rows; row++) {
+	for (size_t row = 0; table && row < table->n_rows; row++) {
 		uint64_t tid = table_number_at(table, row, "worst_thread");
 		struct finding_moment m = {.row = row};
 

@@ -34,12 +34,11 @@ static void find_taken_pids(struct tracks *t)
 {
 	const struct trace_set *set = t->source.known->set;
 	struct pid_of_trace *pids = xcalloc(set->n_traces + 1, sizeof(*pids));
-	size_t i;
 
-	for (i = 0; i < set->n_traces; i++)
+	for (size_t i = 0; i < set->n_traces; i++)
 		pids[i] = (struct pid_of_trace){set->traces[i]->pid, (uint32_t)i};
 	qsort(pids, set->n_traces, sizeof(*pids), by_pid);
-	for (i = 0; i < set->n_traces; i++)
+	for (size_t i = 0; i < set->n_traces; i++)
 		t->pid_is_taken[pids[i].trace] = !pids[i].pid || pids[i].pid >= FIRST_FREE_ID ||
 						 (i && pids[i].pid == pids[i - 1].pid);
 	free(pids);
@@ -110,11 +109,10 @@ void tracks_init(struct tracks *t, const struct timeline_source *source, const s
 void tracks_release(struct tracks *t)
 {
 	struct stream_track *known, *next;
-	size_t i;
 
 	HASH_EMPTY (t->streams, known, next)
 		free(known);
-	for (i = 0; i < t->n; i++) {
+	for (size_t i = 0; i < t->n; i++) {
 		free(t->all[i]->name);
 		free(t->all[i]);
 	}
@@ -217,10 +215,9 @@ static char *name_of_gpu(const struct tracks *t, uint32_t index)
 	struct arena texts = {0};
 	const char *name = text_lane_of_gpu(&texts, gpu), *of;
 	bool alone = true;
-	size_t i;
 	char *text;
 
-	for (i = 0; i < idle->n_gpus; i++)
+	for (size_t i = 0; i < idle->n_gpus; i++)
 		alone &= i == index || idle->gpus[i].device != gpu->device;
 	of = alone ? "" : arena_printf(&texts, " of %s", text_process(&texts, trace));
 	text = xasprintf("%s%s", name, of);
@@ -328,9 +325,8 @@ uint64_t tracks_row(struct tracks *t, struct slice *slice, uint32_t depth)
 {
 	struct track *track = slice->track;
 	uint64_t from_ns;
-	uint32_t row;
 
-	for (row = 0; row < depth || track->until_ns > slice->begin_ns; row++) {
+	for (uint32_t row = 0; row < depth || track->until_ns > slice->begin_ns; row++) {
 		if (row == ROWS_MOST) {
 			slice->begin_ns = max_u64(slice->begin_ns, track->until_ns);
 			slice->end_ns = max_u64(slice->begin_ns, slice->end_ns);

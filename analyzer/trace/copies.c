@@ -50,9 +50,8 @@ static struct amount amount_of(struct trace *trace, size_t order)
 	const struct board *board = &trace->board;
 	struct amount amount = {
 		.trace = trace, .order = order, .ended = board->present && board->head.ended};
-	size_t i;
 
-	for (i = 0; i < board->n_slots; i++)
+	for (size_t i = 0; i < board->n_slots; i++)
 		amount.calls = add_capped(amount.calls, board->slots[i].calls);
 	return amount;
 }
@@ -60,9 +59,7 @@ static struct amount amount_of(struct trace *trace, size_t order)
 /* Of those that are there twice: their streams are looked at only then. */
 static void add_bytes(const struct trace_set *set, struct amount *amount)
 {
-	size_t i;
-
-	for (i = 0; i < set->n_streams; i++)
+	for (size_t i = 0; i < set->n_streams; i++)
 		if (set->streams[i]->trace == amount->trace)
 			amount->bytes += reader_bytes(&set->streams[i]->reader);
 }

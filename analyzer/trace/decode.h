@@ -243,9 +243,8 @@ static inline struct cost_record decode_cost(const struct record *record)
 				   .window = raw->window,
 				   .ns = record_span_ns(record, raw->end - raw->begin),
 				   .delay_ns = raw->delay_ns};
-	unsigned int i;
 
-	for (i = 0; i < cost.n; i++) {
+	for (unsigned int i = 0; i < cost.n; i++) {
 		cost.functions[i].fn = raw->fn[i];
 		cost.functions[i].count = raw->count[i];
 	}

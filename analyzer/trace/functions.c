@@ -61,9 +61,8 @@ static uint8_t what_does(const char *name)
 		{"Graphics", FUNCTION_SHOWS_OTHERS},
 		{"SignalExternal", FUNCTION_SHOWS_OTHERS},
 	};
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(all); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (strstr(name, all[i].part))
 			return all[i].does;
 	return FUNCTION_OTHER;
@@ -84,10 +83,8 @@ static uint32_t add(struct functions *f, const char *name)
 
 void functions_init(struct functions *f)
 {
-	uint32_t i;
-
 	*f = (struct functions){0};
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+	for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		add(f, rows[i].name);
 		f->all[i].contract = rows[i].contract;
 	}
@@ -96,11 +93,10 @@ void functions_init(struct functions *f)
 void functions_release(struct functions *f)
 {
 	struct function_name *entry, *next;
-	uint32_t i;
 
 	HASH_EMPTY (f->by_name, entry, next)
 		free(entry);
-	for (i = 0; i < f->count; i++)
+	for (uint32_t i = 0; i < f->count; i++)
 		free(f->all[i].name);
 	free(f->all);
 	*f = (struct functions){0};
@@ -133,9 +129,7 @@ bool functions_has(const struct functions *f, const char *name)
 
 bool functions_known(const char *name, size_t length)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(rows); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (!strncmp(rows[i].name, name, length) && !rows[i].name[length])
 			return true;
 	return false;

@@ -7,10 +7,8 @@
 
 void groups_init(struct groups *g, size_t n)
 {
-	uint32_t i;
-
 	*g = (struct groups){.with = xcalloc(n, sizeof(*g->with)), .n = n};
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		g->with[i] = i;
 }
 
@@ -84,13 +82,12 @@ static bool works_with(const struct trace_use *use, uint16_t device, bool timed)
 static struct used_gpu *find_used(const struct trace_set *set, bool timed, size_t *n)
 {
 	struct used_gpu *all = NULL;
-	size_t i, j;
 
 	*n = 0;
-	for (i = 0; i < set->n_traces; i++) {
+	for (size_t i = 0; i < set->n_traces; i++) {
 		const struct trace *trace = set->traces[i];
 
-		for (j = 0; j < trace->use.n_gpus; j++) {
+		for (size_t j = 0; j < trace->use.n_gpus; j++) {
 			if (!works_with(&trace->use, trace->use.gpus[j].device, timed))
 				continue;
 			all = grow(all, *n, sizeof(*all));
@@ -115,9 +112,7 @@ static size_t end_of_gpu(const struct used_gpu *all, size_t n, size_t begin)
 
 static void unite(struct groups *g, const struct used_gpu *all, size_t n)
 {
-	size_t i;
-
-	for (i = 1; i < n; i++)
+	for (size_t i = 1; i < n; i++)
 		groups_unite(g, all[i].process, all[i - 1].process);
 }
 

@@ -126,9 +126,7 @@ static bool same_frequency(const struct trace *lost, const struct trace *other)
 /* The trace on whose clock one without metadata is taken to be; NULL: none, or it knows its own. */
 static const struct trace *clock_of(const struct trace *lost, const struct trace_set *set)
 {
-	size_t i;
-
-	for (i = 0; i < set->n_traces && !lost->metadata.frequency; i++)
+	for (size_t i = 0; i < set->n_traces && !lost->metadata.frequency; i++)
 		if (same_frequency(lost, set->traces[i]))
 			return set->traces[i];
 	return NULL;
@@ -213,9 +211,7 @@ void hosts_find(struct trace_set *set)
 
 void hosts_release(struct trace_set *set)
 {
-	size_t i;
-
-	for (i = 0; i < set->n_hosts; i++)
+	for (size_t i = 0; i < set->n_hosts; i++)
 		free(set->hosts[i].label);
 	free(set->hosts);
 }

@@ -58,9 +58,8 @@ static void add_slot(struct losses *sum, const struct board *board, size_t slot,
 static void add_behind_removed(struct losses *sum, const struct board *board)
 {
 	uint64_t calls = 0, lost = 0;
-	size_t i;
 
-	for (i = 0; i < board->n_slots; i++) {
+	for (size_t i = 0; i < board->n_slots; i++) {
 		calls = add_capped(calls, board->slots[i].calls);
 		lost = add_capped(lost, board->slots[i].lost);
 	}

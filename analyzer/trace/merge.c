@@ -16,9 +16,8 @@ static size_t above(const struct merge *m, uint64_t key)
 static uint64_t runner_up(const struct merge *m)
 {
 	uint64_t key = m->far;
-	size_t node;
 
-	for (node = above(m, m->best); node; node /= 2)
+	for (size_t node = above(m, m->best); node; node /= 2)
 		key = min_u64(key, m->losers[node]);
 	return key;
 }
@@ -70,12 +69,11 @@ static void begin(struct merge *m)
 void merge_replay(struct merge *m)
 {
 	uint64_t best = m->best;
-	size_t node;
 
 	/* By the time this stream's turn comes again, its next records should be in the cache; with
 	 * many streams the processor does not see that coming by itself. */
 	__builtin_prefetch(m->top->reader.at + 128);
-	for (node = above(m, best); node; node /= 2) {
+	for (size_t node = above(m, best); node; node /= 2) {
 		uint64_t other = m->losers[node];
 
 		m->losers[node] = best < other ? other : best;
@@ -121,10 +119,8 @@ static void make_ready(struct merge *m)
 
 void merge_init_streams(struct merge *m, struct stream *const *streams, size_t n, bool gpus)
 {
-	size_t i;
-
 	*m = (struct merge){.streams = xcalloc_apart(n + 1, sizeof(struct stream *))};
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		/* What is wrong with its begin is said before all records. */
 		reading_place.position = (struct reading_position){0, streams[i]->index + 1};
 		if (reader_next(&streams[i]->reader) &&
@@ -137,15 +133,12 @@ void merge_init_streams(struct merge *m, struct stream *const *streams, size_t n
 void merge_divide(struct merge *m, struct merge *const *parts, unsigned int n,
 		  const unsigned int *of)
 {
-	unsigned int k;
-	size_t i;
-
-	for (k = 0; k < n; k++)
+	for (unsigned int k = 0; k < n; k++)
 		*parts[k] = (struct merge){
 			.streams = xcalloc_apart(m->n_streams + 1, sizeof(struct stream *))};
-	for (i = 0; i < m->n_streams; i++)
+	for (size_t i = 0; i < m->n_streams; i++)
 		parts[of[i]]->streams[parts[of[i]]->n_streams++] = m->streams[i];
-	for (k = 0; k < n; k++)
+	for (unsigned int k = 0; k < n; k++)
 		make_ready(parts[k]);
 	m->n_streams = m->n_left = 0;
 }

@@ -196,11 +196,10 @@ typedef void value_fn(struct metadata *m, const char *key, const struct scanner 
 static void take_trace(struct metadata *m, const char *key, const struct scanner *s)
 {
 	const char *at = s->text;
-	unsigned int i;
 
 	if (strcmp(key, "uuid") || s->token != TOKEN_TEXT)
 		return;
-	for (i = 0; i < sizeof(m->uuid); i++) {
+	for (unsigned int i = 0; i < sizeof(m->uuid); i++) {
 		unsigned int byte;
 
 		at += *at == '-';
@@ -327,9 +326,7 @@ static const struct {
 
 static void parse_statement(struct metadata *m, struct scanner *s)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(blocks); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(blocks); i++) {
 		if (!is_name(s, blocks[i].name))
 			continue;
 		next(s);
@@ -493,9 +490,7 @@ void metadata_forget_functions(struct metadata *m)
 
 void metadata_release(struct metadata *m)
 {
-	size_t i;
-
-	for (i = 0; i < m->n_env; i++) {
+	for (size_t i = 0; i < m->n_env; i++) {
 		free(m->env[i].key);
 		free(m->env[i].value);
 	}
@@ -532,9 +527,7 @@ void metadata_redact(struct metadata *m)
 
 const char *metadata_text(const struct metadata *m, const char *key)
 {
-	size_t i;
-
-	for (i = 0; i < m->n_env; i++)
+	for (size_t i = 0; i < m->n_env; i++)
 		if (!strcmp(m->env[i].key, key))
 			return m->env[i].value;
 	return NULL;
@@ -542,9 +535,7 @@ const char *metadata_text(const struct metadata *m, const char *key)
 
 int64_t metadata_number(const struct metadata *m, const char *key, int64_t otherwise)
 {
-	size_t i;
-
-	for (i = 0; i < m->n_env; i++)
+	for (size_t i = 0; i < m->n_env; i++)
 		if (m->env[i].is_number && !strcmp(m->env[i].key, key))
 			return m->env[i].number;
 	return otherwise;

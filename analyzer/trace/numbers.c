@@ -11,12 +11,11 @@
 void trace_map_functions(struct trace_set *set, struct trace *trace)
 {
 	struct metadata *m = &trace->metadata;
-	size_t i;
 
 	if (trace->functions)
 		return;
 	trace->mapped = xcalloc(m->n_functions, sizeof(*trace->mapped));
-	for (i = 0; i < m->n_functions; i++)
+	for (size_t i = 0; i < m->n_functions; i++)
 		trace->mapped[i] = m->functions[i]
 					   ? functions_number(&set->functions, m->functions[i])
 					   : trace_function_slow(set, (uint16_t)i);
@@ -27,9 +26,7 @@ void trace_map_functions(struct trace_set *set, struct trace *trace)
 
 static bool numbers_as_we_do(const struct trace_set *set, const struct metadata *m)
 {
-	size_t i;
-
-	for (i = 0; i < m->n_functions; i++)
+	for (size_t i = 0; i < m->n_functions; i++)
 		if (i >= SPY_FN_COUNT || !m->functions[i] ||
 		    strcmp(set->functions.all[i].name, m->functions[i]))
 			return false;
@@ -68,9 +65,7 @@ static bool was_called(size_t number, const char *name)
 
 void trace_check_events(const struct trace *trace)
 {
-	size_t i;
-
-	for (i = 0; i < trace->metadata.n_events; i++) {
+	for (size_t i = 0; i < trace->metadata.n_events; i++) {
 		const char *name = trace->metadata.events[i];
 
 		if (name && !was_called(i, name) &&

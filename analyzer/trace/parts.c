@@ -96,12 +96,11 @@ static void add_part(struct trace *last, const struct trace *part)
 static void set_runs(const struct trace *last, struct stream **by_slot)
 {
 	uint32_t run = 0;
-	size_t i, slot;
 
-	for (i = 0; i < last->n_parts; i++) {
+	for (size_t i = 0; i < last->n_parts; i++) {
 		if (!i || last->parts[i].number != last->parts[i - 1].number + 1)
 			run = last->parts[i].number;
-		for (slot = 0; slot < SPY_BOARD_SLOTS; slot++)
+		for (size_t slot = 0; slot < SPY_BOARD_SLOTS; slot++)
 			if (by_slot[slot])
 				reader_set_run(&by_slot[slot]->reader, last->parts[i].number, run);
 	}
@@ -149,9 +148,7 @@ void trace_parts_join(struct trace_set *set)
 
 bool trace_parts_have_gaps(const struct trace *trace)
 {
-	size_t i;
-
-	for (i = 0; i < trace->n_parts; i++)
+	for (size_t i = 0; i < trace->n_parts; i++)
 		if (trace->parts[i].number != i + 1)
 			return true;
 	return false;
@@ -160,12 +157,11 @@ bool trace_parts_have_gaps(const struct trace *trace)
 struct parts_missing trace_parts_missing(const struct trace *trace)
 {
 	struct parts_missing missing = {0};
-	size_t i;
 
 	if (!trace->n_parts)
 		return missing;
 	missing.first = trace->parts[0].number - 1;
-	for (i = 1; i < trace->n_parts; i++)
+	for (size_t i = 1; i < trace->n_parts; i++)
 		missing.between += trace->parts[i].number - trace->parts[i - 1].number - 1;
 	return missing;
 }
@@ -180,9 +176,7 @@ bool trace_parts_are_documented(const struct trace *trace)
 
 void trace_parts_release(struct trace *trace)
 {
-	size_t i;
-
-	for (i = 0; i < trace->n_parts; i++)
+	for (size_t i = 0; i < trace->n_parts; i++)
 		free(trace->parts[i].dir);
 	free(trace->parts);
 }

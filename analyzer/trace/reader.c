@@ -73,26 +73,20 @@ static struct reader_file *add_file(struct reader *r, const char *file, uint64_t
 
 void reader_set_part(struct reader *r, uint32_t part)
 {
-	size_t i;
-
-	for (i = 0; i < r->n_files; i++)
+	for (size_t i = 0; i < r->n_files; i++)
 		r->files[i].part = r->files[i].run = part;
 }
 
 void reader_join(struct reader *r, struct reader *other)
 {
-	size_t i;
-
-	for (i = 0; i < other->n_files; i++)
+	for (size_t i = 0; i < other->n_files; i++)
 		put_file(r, &other->files[i]);
 	other->n_files = 0;
 }
 
 void reader_set_run(struct reader *r, uint32_t part, uint32_t run)
 {
-	size_t i;
-
-	for (i = 0; i < r->n_files; i++)
+	for (size_t i = 0; i < r->n_files; i++)
 		if (r->files[i].part == part)
 			r->files[i].run = run;
 }
@@ -113,9 +107,7 @@ void reader_add_extent(struct reader *r, const char *file, uint64_t number,
 
 void reader_release(struct reader *r)
 {
-	size_t i;
-
-	for (i = 0; i < r->n_files; i++) {
+	for (size_t i = 0; i < r->n_files; i++) {
 		free(r->files[i].path);
 		free(r->files[i].copy);
 	}
@@ -130,9 +122,8 @@ uint64_t reader_bytes(const struct reader *r)
 {
 	uint64_t bytes = 0;
 	struct stat st;
-	size_t i;
 
-	for (i = 0; i < r->n_files; i++)
+	for (size_t i = 0; i < r->n_files; i++)
 		if (r->files[i].copy)
 			bytes += r->files[i].copy_bytes;
 		else if (r->files[i].packed.file)
@@ -608,7 +599,6 @@ static size_t record_size(const struct reader *r)
 	size_t left = (size_t)(r->end - r->at), size;
 	const union spy_any *record = (const union spy_any *)r->at;
 	const uint8_t *nul;
-	unsigned int i;
 
 	if (left < sizeof(struct spy_rec_other))
 		return 0;
@@ -617,7 +607,7 @@ static size_t record_size(const struct reader *r)
 	size = record_layouts[record->other.event].bytes;
 	if (record->other.event == SPY_EV_PLACE && size <= left)
 		size += record->place.count * sizeof(record->place.words[0]);
-	for (i = 0; i < record_layouts[record->other.event].texts; i++) {
+	for (unsigned int i = 0; i < record_layouts[record->other.event].texts; i++) {
 		if (size >= left)
 			return 0;
 		nul = memchr(r->at + size, '\0', left - size);

@@ -96,12 +96,10 @@ static int by_begin(const void *a, const void *b)
 /* The runs are sorted when each trace has its own; so traces are given it by the first trace of each. */
 static void number_runs(struct trace_set *set, const struct member *all)
 {
-	size_t i, j;
-
 	if (set->n_runs)
 		qsort(set->runs, set->n_runs, sizeof(*set->runs), by_begin);
-	for (i = 0; i < set->n_traces; i++)
-		for (j = 0; j < set->n_runs; j++)
+	for (size_t i = 0; i < set->n_traces; i++)
+		for (size_t j = 0; j < set->n_runs; j++)
 			if (set->runs[j].first == all[i].trace->run_first)
 				all[i].trace->run = (uint32_t)j;
 }
@@ -111,12 +109,11 @@ void runs_find(struct trace_set *set)
 	struct member *all = xcalloc(set->n_traces, sizeof(*all));
 	struct trace_run *run = NULL;
 	uint64_t until_ns = 0;
-	size_t i;
 
-	for (i = 0; i < set->n_traces; i++)
+	for (size_t i = 0; i < set->n_traces; i++)
 		all[i] = member_of(set->traces[i]);
 	qsort(all, set->n_traces, sizeof(*all), by_id);
-	for (i = 0; i < set->n_traces; i++) {
+	for (size_t i = 0; i < set->n_traces; i++) {
 		if (!i || !goes_on(&all[i - 1], &all[i], until_ns)) {
 			set->runs = grow(set->runs, set->n_runs, sizeof(*set->runs));
 			run = &set->runs[set->n_runs++];

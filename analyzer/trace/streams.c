@@ -39,9 +39,8 @@ static bool is_bounded(const struct metadata *metadata)
 static struct stream *find_stream(struct trace_set *set, struct trace *trace, uint32_t slot)
 {
 	struct stream *stream;
-	size_t i;
 
-	for (i = set->n_streams; i && set->streams[i - 1]->trace == trace; i--)
+	for (size_t i = set->n_streams; i && set->streams[i - 1]->trace == trace; i--)
 		if (set->streams[i - 1]->slot == slot)
 			return set->streams[i - 1];
 	stream = xcalloc(1, sizeof(*stream));
@@ -112,14 +111,12 @@ static void find_in_folder(struct trace_set *set, struct trace *trace)
 
 void trace_find_streams(struct trace_set *set, struct trace *trace)
 {
-	size_t i;
-
 	if (trace->container) {
 		find_packed(set, trace, true);
 		find_packed(set, trace, false);
 	} else {
 		find_in_folder(set, trace);
 	}
-	for (i = set->n_streams; i && set->streams[i - 1]->trace == trace; i--)
+	for (size_t i = set->n_streams; i && set->streams[i - 1]->trace == trace; i--)
 		reader_set_part(&set->streams[i - 1]->reader, trace->part);
 }

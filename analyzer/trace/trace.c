@@ -63,9 +63,8 @@ static int locked_out(const char *dir)
 static bool is_open_container(const struct trace_set *set, const char *path)
 {
 	struct stat st;
-	size_t i;
 
-	for (i = 0; !stat(path, &st) && i < set->n_containers; i++)
+	for (size_t i = 0; !stat(path, &st) && i < set->n_containers; i++)
 		if (set->containers[i]->device == st.st_dev &&
 		    set->containers[i]->inode == st.st_ino)
 			return true;
@@ -78,7 +77,6 @@ static bool add_container(struct trace_set *set, const char *path, const char *f
 			  const struct trace_filter *filter)
 {
 	struct container *c;
-	size_t i;
 
 	if (is_open_container(set, path))
 		return true;
@@ -91,7 +89,7 @@ static bool add_container(struct trace_set *set, const char *path, const char *f
 	}
 	set->containers = grow(set->containers, set->n_containers, sizeof(*set->containers));
 	set->containers[set->n_containers++] = c;
-	for (i = 0; i < c->n_members; i = container_next_folder(c, i)) {
+	for (size_t i = 0; i < c->n_members; i = container_next_folder(c, i)) {
 		bool alone = !i && container_next_folder(c, 0) == c->n_members;
 		char *dir = alone ? xstrdup(path) : xasprintf("%s/%s", path, c->members[i].folder);
 
@@ -284,9 +282,7 @@ static void number(struct trace_set *set)
 /* By the timelines that they share. */
 static void limit_times(struct trace_set *set)
 {
-	size_t i;
-
-	for (i = 0; i < set->n_streams; i++)
+	for (size_t i = 0; i < set->n_streams; i++)
 		set->streams[i]->reader.time_end =
 			timeline_cycles(&set->streams[i]->trace->timeline, TIME_MOST_NS);
 }
@@ -352,9 +348,7 @@ static bool add_named(struct trace_set *set, const char *dir, const struct trace
 /* What is known of it is drawn from all that metadata says: only then some of that is dropped. */
 static void redact(struct trace_set *set)
 {
-	size_t i;
-
-	for (i = 0; redact_is_on() && i < set->n_traces; i++)
+	for (size_t i = 0; redact_is_on() && i < set->n_traces; i++)
 		metadata_redact(&set->traces[i]->metadata);
 }
 
@@ -363,7 +357,6 @@ int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs
 {
 	static const char *const here[] = {"."};
 	unsigned int deep = n_dirs ? FOLDERS_DEEP : 0; /* where nobody said where, only here */
-	size_t i;
 	int err = 0;
 
 	if (!n_dirs) {
@@ -373,7 +366,7 @@ int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs
 	*set = (struct trace_set){0};
 	functions_init(&set->functions);
 	raise_file_limit();
-	for (i = 0; i < n_dirs; i++) {
+	for (size_t i = 0; i < n_dirs; i++) {
 		redact_directory(dirs[i]);
 		if (!add_named(set, dirs[i], filter, deep))
 			set->not_found++;
@@ -398,16 +391,14 @@ int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs
 
 void trace_set_release(struct trace_set *set)
 {
-	size_t i;
-
-	for (i = 0; i < set->n_streams; i++) {
+	for (size_t i = 0; i < set->n_streams; i++) {
 		reader_release(&set->streams[i]->reader);
 		free(set->streams[i]);
 	}
 	HASH_CLEAR(hh, set->by_folder);
-	for (i = 0; i < set->n_traces; i++)
+	for (size_t i = 0; i < set->n_traces; i++)
 		trace_free(set->traces[i]);
-	for (i = 0; i < set->n_containers; i++) {
+	for (size_t i = 0; i < set->n_containers; i++) {
 		container_release(set->containers[i]);
 		free(set->containers[i]);
 	}

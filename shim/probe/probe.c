@@ -709,7 +709,6 @@ static int visit_stander(const struct spy_object *object, void *data)
 	struct stander *s = data;
 	const char *name = object->path;
 	uintptr_t real_address = (uintptr_t)s->real;
-	size_t i;
 
 	if (object->is_self) {
 		s->past_self = true;
@@ -718,14 +717,14 @@ static int visit_stander(const struct spy_object *object, void *data)
 	if (!s->past_self && !s->first && object->position &&
 	    spy_object_symbol(object, "pthread_mutex_lock", NULL, NULL)) {
 		s->first = true;
-		for (i = 0; name[i] && i < sizeof(s->first_path) - 1; i++)
+		for (size_t i = 0; name[i] && i < sizeof(s->first_path) - 1; i++)
 			s->first_path[i] = name[i];
 	}
 	if (real_address >= object->begin && real_address < object->end &&
 	    __builtin_strncmp(object->soname, "libc.so", 7) != 0 &&
 	    __builtin_strncmp(object->soname, "libpthread.so", 13) != 0) {
 		s->next = true;
-		for (i = 0; name[i] && i < sizeof(s->next_path) - 1; i++)
+		for (size_t i = 0; name[i] && i < sizeof(s->next_path) - 1; i++)
 			s->next_path[i] = name[i];
 	}
 	return 0;

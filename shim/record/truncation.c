@@ -257,7 +257,6 @@ static bool in_tail(const struct spy_thread *thread, uintptr_t address)
 static bool mend(uintptr_t address)
 {
 	struct spy_thread *taken;
-	size_t kind;
 
 	if (!spy_session || !spy_session->board)
 		return false;
@@ -265,7 +264,7 @@ static bool mend(uintptr_t address)
 		return mend_tail(spy_self);
 	if (in_tail(&spy_threads[0], address))
 		return mend_tail(&spy_threads[0]);
-	for (kind = 0; kind < SPY_STREAM_KINDS; kind++) {
+	for (size_t kind = 0; kind < SPY_STREAM_KINDS; kind++) {
 		taken = spy_session->taken[kind];
 		if (taken && in_tail(taken, address))
 			return mend_tail(taken);

@@ -132,10 +132,9 @@ static bool follow(const struct spy_python *python, const struct spy_python_gues
 		   struct chain *c)
 {
 	uintptr_t at = c->top;
-	size_t steps;
 
 	c->n = 0;
-	for (steps = 0; at && c->n < FRAMES_MOST && steps < 2 * FRAMES_MOST; steps++) {
+	for (size_t steps = 0; at && c->n < FRAMES_MOST && steps < 2 * FRAMES_MOST; steps++) {
 		uint8_t *raw = c->raw[c->n];
 
 		if (at % 8 || !read_raw(python, g, pid, c, at, raw) ||
@@ -245,15 +244,14 @@ static size_t describe(const struct spy_python *python, int pid, struct room *ro
 {
 	const struct chain *c = &room->chains[0];
 	struct iovec to[SPY_PYTHON_LOOKED], from[SPY_PYTHON_LOOKED];
-	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		to[i] = (struct iovec){room->codes[i], python->code.bytes};
 		from[i] = (struct iovec){(void *)c->code[first + i], python->code.bytes};
 	}
 	if (!spy_peek_all(pid, to, from, n))
 		return 0;
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (!spy_python_frame(python, c->raw[first + i], c->code[first + i], room->codes[i],
 				      &frames[i]))
 			return 0;
