@@ -69,10 +69,19 @@ found() {
 		fail "$1: the price is wrong: $(jq -c .findings report.json)"
 }
 
+is_at_work() {
+	jq -e --argjson wanted $((steps * host_us * 1000)) \
+		'([.idle_causes[] | select(.cause == "not-running") | .ns] | add // 0) < 0.3 * $wanted' gpu.json >/dev/null
+}
+
 # charged VARIANT CAUSE: the time is charged to that, however long the host waited for a CPU besides.
 charged() {
-	local variant=$1 cause=$2
-	spy "$variant"
+	local variant=$1 cause=$2 try=1
+	# A thread that has no CPU for as long is what the report says then, and rightly.
+	until spy "$variant" && is_at_work; do
+		again $try 3 || break
+		try=$((try + 1))
+	done
 	is "$variant" "([.idle_causes[] | select(.cause != \"not-running\")][0].cause) == \"$cause\""
 	is "$variant" "ns(\"$cause\") >= 0.8 * \$wanted"
 	is "$variant" "([.idle_causes[] | select(.cause == \"$cause\")][0].site) != null"
