@@ -61,8 +61,11 @@ const char *finding_where(const struct finding *f, struct arena *texts)
 
 	if (!found->words)
 		return NULL;
-	return arena_printf(texts, "%s%s%s", found->function ?: "a wait", found->words,
-			    found->elsewhere ? " and elsewhere" : "");
+	return arena_printf(texts, "%s%s%s",
+			    found->function
+				    ?: found->works ? "work"
+						    : "a wait",
+			    found->words, found->elsewhere ? " and elsewhere" : "");
 }
 
 static uint32_t own_variant(const struct finding *f)
@@ -152,6 +155,7 @@ void finding_look_up(struct finding *finding, struct arena *texts, const struct 
 	finding->lookup.address = part->address;
 	finding->lookup.address_ns = part->at_ns;
 	finding->lookup.of_wait = part->fn == NO_FUNCTION;
+	finding->place.works = part->cause == IDLE_CPU || part->cause == IDLE_PYTHON;
 	if (!part->stack)
 		return;
 	stacks = arena_take(texts, xcalloc(1, sizeof(struct stack *)));

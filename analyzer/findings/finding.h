@@ -97,6 +97,7 @@ struct finding_place {
 	 * file, line and `inner` are the program's; NULL unknown. */
 	const char *library_caller;
 	bool elsewhere; /* there is more than one place behind that code; the costliest is told */
+	bool works; /* no function, and no wait: what the program does between its calls */
 	uint64_t offset, line;
 };
 

@@ -21,6 +21,8 @@ struct idle_sum_key idle_sum_key_of(uint64_t owner, const struct process *proces
 	if (frame) {
 		key.code = frame->code;
 		key.line = frame->line;
+	} else if (part->stack && part->stack->function) {
+		key.address = part->stack->function;
 	}
 	return key;
 }
@@ -354,7 +356,7 @@ void host_see_sample(struct host_thread *h, const struct host_sample *sample)
 	h->in_python |= sample->place && sample->place->n_python;
 }
 
-bool host_is_in_wait(const struct host_thread *h, uint64_t ns)
+static bool is_in_wait(const struct host_thread *h, uint64_t ns)
 {
 	for (uint64_t i = 1; i <= h->waits_size && i <= h->n_waits; i++) {
 		const struct host_wait *wait = &h->waits[(h->n_waits - i) % h->waits_size];
@@ -504,14 +506,17 @@ struct idle_part host_sampled_part(const struct idle_part *part, const struct st
 	return sampled;
 }
 
-/* Does the sample tell of time of that cause, which is not one of a wait that is known? */
+bool host_sample_counts(const struct host_thread *h, const struct host_sample *sample)
+{
+	return !(sample->state & SPY_SAMPLE_BLOCKED) || !is_in_wait(h, sample->ns);
+}
+
+/* Does the sample tell of time of that cause? */
 static bool tells_of(const struct host_thread *h, const struct host_sample *sample,
 		     enum idle_cause cause)
 {
-	bool blocked = sample->state & SPY_SAMPLE_BLOCKED;
-
-	return blocked == (cause == IDLE_UNEXPLAINED) &&
-	       (!blocked || !host_is_in_wait(h, sample->ns));
+	return !!(sample->state & SPY_SAMPLE_BLOCKED) == (cause == IDLE_UNEXPLAINED) &&
+	       host_sample_counts(h, sample);
 }
 
 static const struct host_sample *sample_at(const struct host_thread *h, uint64_t i)

@@ -178,8 +178,8 @@ void host_see_wait(struct host_thread *h, const struct record *record);
 /* A sample of the thread. */
 void host_see_sample(struct host_thread *h, const struct host_sample *sample);
 
-/* Was the thread in a wait then that a record tells of? */
-bool host_is_in_wait(const struct host_thread *h, uint64_t ns);
+/* Does the sample say something of time that no record speaks of? Most waits have records of their own. */
+bool host_sample_counts(const struct host_thread *h, const struct host_sample *sample);
 
 /* A time between calls that no record of a wait speaks of, as it is told where no sample says more. */
 struct idle_part host_gap_part(const struct accounting *a, const struct process *process,

@@ -144,8 +144,7 @@ static void pool_sample(struct sample_pools *pools, const struct accounting *a,
 	struct sample_pool *pool;
 	struct gap gap;
 
-	if ((sample->state & SPY_SAMPLE_BLOCKED && host_is_in_wait(h, sample->ns)) ||
-	    !find_gap(c, sample->ns, &gap) || is_long(&gap))
+	if (!host_sample_counts(h, sample) || !find_gap(c, sample->ns, &gap) || is_long(&gap))
 		return;
 	if (!is_short(&gap))
 		part = host_gap_part(a, process, h, gap.before, gap.behind, sample->ns);
@@ -205,16 +204,47 @@ static bool is_to_divide(const struct idle_sum *sum)
 	return part->fn != NO_FUNCTION || !part->stack;
 }
 
+static uint64_t function_of(const struct sample_share *share)
+{
+	return share->place && !share->code ? share->place->function : 0;
+}
+
+/* Places in one function are one, where the thread was most often. What all of them stand for; 0: it was one of those before. */
+static uint64_t join_function(const struct sample_pool *pool, size_t i,
+			      const struct sample_share **most)
+{
+	const struct sample_share *share = &pool->shares[i];
+	uint64_t function = function_of(share), sum = 0;
+	size_t j;
+
+	*most = share;
+	if (!function)
+		return share->weight_us;
+	for (j = 0; j < pool->n_shares; j++) {
+		const struct sample_share *other = &pool->shares[j];
+
+		if (function_of(other) != function || other->state != share->state)
+			continue;
+		if (j < i)
+			return 0;
+		sum += other->weight_us;
+		if (other->weight_us > (*most)->weight_us)
+			*most = other;
+	}
+	return sum;
+}
+
 static void divide(struct idle_sums *sums, struct idle_sum *sum, const struct sample_pool *pool)
 {
 	const struct idle_sum whole = *sum;
-	uint64_t left_us = pool->weight_us, left_ns = sum->ns, ns;
+	uint64_t left_us = pool->weight_us, left_ns = sum->ns, ns, us;
 
 	for (size_t i = 0; i < pool->n_shares && left_us; i++) {
-		const struct sample_share *share = &pool->shares[i];
+		const struct sample_share *share;
 
-		ns = (uint64_t)((double)left_ns * (double)share->weight_us / (double)left_us);
-		left_us -= share->weight_us;
+		us = join_function(pool, i, &share);
+		ns = (uint64_t)((double)left_ns * (double)us / (double)left_us);
+		left_us -= us;
 		left_ns -= min_u64(ns, left_ns);
 		if (share->place && ns) {
 			struct idle_part part =

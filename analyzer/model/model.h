@@ -76,6 +76,9 @@ struct stack {
 	bool pinned; /* who needs it is not asked: it is never forgotten */
 	uint32_t held; /* atomic: so often others than the model's reading need it just now */
 	bool more_python; /* frames outside of these */
+	/* Of samples of a thread that ran: the same in one function called by the same ones from the same places, and else
+	 * another one; 0 unknown. */
+	uint64_t function;
 	struct python_frame python[SPY_PYTHON_MOST]; /* the thread's in Python, innermost first */
 	uint64_t frames[];
 };

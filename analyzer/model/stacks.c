@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "apply.h"
+#include "base/hash.h"
 #include "base/redact.h"
 
 #define PYTHON_MAX (1u << 16) /* numbers of functions count up from 1; a larger one is damage */
@@ -28,12 +29,26 @@ void model_apply_stack(struct process *process, const struct record *record)
 	record->thread->stack = stack;
 }
 
+#define CALLERS 4
+
+/* What tells a function that was called one way from others: where it begins, and where it and its callers were called. */
+static uint64_t function_called(const struct stack *stack, uint64_t begin)
+{
+	uint64_t hash = hash_mix(begin);
+	uint8_t i;
+
+	for (i = 1; i < stack->n && i <= CALLERS; i++)
+		hash = hash_mix(hash ^ hash >> 32 ^ stack->frames[i]);
+	return hash | 1;
+}
+
 /* Places are kept: any later sample may be there, and who has seen one may name it in the end. Of those without a number as many as there
  * are numbers. */
 void model_apply_place(struct model *model, struct process *process, const struct record *record)
 {
 	const struct spy_rec_place *of = record_place(record);
-	uint8_t n = of->count - (of->python < of->count ? of->python : of->count), i;
+	uint8_t python = of->python & ~SPY_PLACE_FUNCTION, n, i;
+	bool has_function = of->python & SPY_PLACE_FUNCTION && of->count > python;
 	struct stack *stack;
 
 	if (of->place > SPY_PLACES || (!of->place && process->sampled_more >= SPY_PLACES))
@@ -42,6 +57,8 @@ void model_apply_place(struct model *model, struct process *process, const struc
 		process->sampled = xcalloc(SPY_PLACES + 1, sizeof(struct stack *));
 	if (process->sampled[of->place])
 		return; /* told again */
+	n = of->count - has_function;
+	n -= python < n ? python : n;
 	stack = xcalloc(1, sizeof(*stack) + n * sizeof(stack->frames[0]));
 	stack->process = process;
 	stack->ns = record->ns;
@@ -49,12 +66,15 @@ void model_apply_place(struct model *model, struct process *process, const struc
 	stack->fn = SPY_FN_NONE;
 	stack->n = n;
 	stack->pinned = true;
-	stack->n_python = (uint8_t)min_u64(of->count - n, SPY_PYTHON_MOST);
+	stack->n_python = (uint8_t)min_u64(of->count - has_function - n, SPY_PYTHON_MOST);
 	for (i = 0; i < stack->n_python; i++)
 		stack->python[i] = (struct python_frame){(uint32_t)(of->words[i] >> 32),
 							 (uint32_t)of->words[i]};
-	memcpy(stack->frames, (const char *)&of->words[of->count] - n * sizeof(of->words[0]),
+	memcpy(stack->frames,
+	       (const char *)&of->words[of->count - has_function] - n * sizeof(of->words[0]),
 	       n * sizeof(stack->frames[0]));
+	if (has_function)
+		stack->function = function_called(stack, of->words[of->count - 1]);
 	process->stacks = grow(process->stacks, process->n_stacks, sizeof(*process->stacks));
 	process->stacks[process->n_stacks++] = stack;
 	model->n_stacks++;

@@ -89,6 +89,21 @@ static size_t first_of(const struct idle_writer *w, uint64_t owner)
 /* ---- places ---------------------------------------------------------------------------------- */
 
 /* "main, app.c:12", "app+0x1234"; NULL: unknown. */
+static const char *words_of(const struct idle_writer *w, const struct place *place)
+{
+	if (place->path && place->file)
+		return arena_printf(w->texts, "%s, %s:%d%s%s", place->inner ?: place->function ?: "?",
+				    path_basename(place->file), place->line,
+				    place->inner && place->function ? ", inlined in " : "",
+				    place->inner && place->function ? place->function : "");
+	if (place->path && place->function)
+		return arena_printf(w->texts, "%s (%s)", place->function,
+				    path_basename(place->path));
+	return place->path ? arena_printf(w->texts, "%s+0x%llx", path_basename(place->path),
+					  (unsigned long long)place->offset)
+			   : NULL;
+}
+
 static const char *place_words(const struct idle_writer *w, const struct process *process,
 			       const struct stack *stack, uint64_t address, uint64_t ns)
 {
@@ -97,14 +112,7 @@ static const char *place_words(const struct idle_writer *w, const struct process
 	if (!address)
 		return NULL;
 	symbolize_program(w->symbols, process, address, ns, stack, &place, &entry);
-	if (place.path && place.file)
-		return arena_printf(w->texts, "%s, %s:%d", place.inner ?: place.function ?: "?",
-				    path_basename(place.file), place.line);
-	if (place.path && place.function)
-		return arena_printf(w->texts, "%s (%s)", place.function, path_basename(place.path));
-	return place.path ? arena_printf(w->texts, "%s+0x%llx", path_basename(place.path),
-					 (unsigned long long)place.offset)
-			  : NULL;
+	return words_of(w, &place);
 }
 
 /* Of a call or a wait: its line of Python, or else its place. */
@@ -145,18 +153,23 @@ static const char *end_words(const struct idle_writer *w, const struct process *
 		       : function;
 }
 
-/* Where a sample found the thread: "train.py:21 in save: torch.save". */
+/* Where a sample found the thread: "train.py:21 in save: torch.save", "load, app.c:12: memmove". */
 static const char *sampled_words(const struct idle_writer *w, const struct process *process,
 				 const struct idle_part *part)
 {
 	struct python_line line = python_line(part->stack), called = python_called(part->stack);
-	const char *words = text_python(w->texts, &line);
+	const char *words = text_python(w->texts, &line), *library = NULL;
+	struct place place, entry = {0};
 
-	if (!words)
-		return place_words(w, process, part->stack, part->address, part->at_ns);
-	return called.code ? arena_printf(w->texts, "%s: %s", words,
-					  text_python_called(w->texts, &called))
-			   : words;
+	if (words) {
+		library = called.code ? text_python_called(w->texts, &called) : NULL;
+	} else {
+		symbolize_program(w->symbols, process, part->address, part->at_ns, part->stack,
+				  &place, &entry);
+		words = words_of(w, &place);
+		library = entry.path ? entry.function ?: path_basename(entry.path) : NULL;
+	}
+	return words && library ? arena_printf(w->texts, "%s: %s", words, library) : words;
 }
 
 /* A time on a CPU lies between two calls. */

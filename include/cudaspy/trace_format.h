@@ -597,12 +597,16 @@ struct spy_rec_python_stack {
 /* A number is told once in a trace, or once in a packet if the trace is bounded; 0: told for the sample behind it alone. */
 #define SPY_PLACES 4096
 #define SPY_PLACE_MOST 48
+/* Or-ed to `python`: the last word is no return address, see words. */
+#define SPY_PLACE_FUNCTION 0x80
 
 struct spy_rec_place {
 	struct spy_rec_other head;
 	uint8_t python; /* so many words are frames in Python: number of the code << 32 | line (0 unknown) */
 	uint8_t count; /* words; those behind Python's are return addresses. Each innermost first */
 	uint32_t place;
+	/* SPY_PLACE_FUNCTION: the thread ran. The last one is where the function begins that the first return address lies in: 1
+	 * beyond the instruction that it was at. */
 	uint64_t words[]; /* SPY_PLACE_MOST at most */
 } __attribute__((packed));
 

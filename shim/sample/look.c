@@ -6,12 +6,14 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include "sample/look.h"
 #include "sample/places.h"
 #include "stack/unwind.h"
 #include "state/board_fields.h"
+#include "state/libraries.h"
 #include "state/session.h"
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock
@@ -123,13 +125,13 @@ static void look_for_gil(struct looking *l, const struct blocked *blocked)
 	const struct spy_python *python;
 
 	if (!l->activity.gil || blocked->call != SYS_futex ||
-	    blocked->first - l->activity.gil >= SPY_PYTHON_GIL_BYTES || !spy_python_enter())
+	    blocked->first - l->activity.gil >= SPY_PYTHON_GIL_BYTES || !spy_libraries_hold())
 		return;
 	l->state |= SPY_SAMPLE_GIL;
 	python = spy_python_here();
 	if (python && l->activity.holder)
 		look_at_holder(l, python, &l->activity);
-	spy_python_leave();
+	spy_libraries_release();
 }
 
 static void look_at_python(struct looking *l)
@@ -141,7 +143,7 @@ static void look_at_python(struct looking *l)
 	bool cut = false;
 	size_t n;
 
-	if (!state || !spy_python_here() || !spy_python_enter())
+	if (!state || !spy_python_here() || !spy_libraries_hold())
 		return;
 	python = spy_python_here();
 	n = python ? spy_python_look_at(python, &l->looked->python, l->places->room, state, handle,
@@ -150,23 +152,47 @@ static void look_at_python(struct looking *l)
 	spy_place_add_python(l->places, python, frames, n, &l->place);
 	if (python)
 		spy_python_activity(python, state, &l->activity);
-	spy_python_leave();
+	spy_libraries_release();
 	if (cut)
 		l->state |= SPY_SAMPLE_CUT;
 	if (l->activity.collects && l->activity.holder == state)
 		l->state |= SPY_SAMPLE_GC;
 }
 
-#define NATIVE_MOST (SPY_PLACE_MOST - SPY_PYTHON_LOOKED)
+#define NATIVE_MOST (SPY_PLACE_MOST - SPY_PYTHON_LOOKED) /* leaves room for a word more */
 
 static void look_at_stack(struct looking *l, const struct blocked *blocked)
 {
 	struct spy_unwind from = {.ip = blocked->pc, .sp = blocked->sp};
 	uint64_t frames[NATIVE_MOST];
-	size_t n = spy_unwind(&from, frames, NATIVE_MOST);
+	size_t n;
 
+	if (!spy_libraries_hold())
+		return;
+	n = spy_unwind(&from, frames, NATIVE_MOST);
+	spy_libraries_release();
 	for (size_t i = 0; i < n && l->place.count < SPY_PLACE_MOST; i++)
 		l->place.words[l->place.count++] = frames[i];
+}
+
+/* Where it was when the kernel interrupted it last, and when that was: not before the last look. */
+static void look_at_interrupted(struct looking *l, uint64_t *seen)
+{
+	uint64_t frames[NATIVE_MOST], ns, function, now_ns = spy_clock_monotonic();
+	size_t n = spy_running_look(&l->looked->running, l->looked->tid, l->looked->looked_ns, &ns,
+				    frames, NATIVE_MOST, &function);
+
+	l->looked->looked_ns = now_ns;
+	if (!n || ns > now_ns)
+		return;
+	l->place.count = (uint8_t)n;
+	memcpy(l->place.words, frames, n * sizeof(frames[0]));
+	if (function) {
+		l->place.words[l->place.count++] = function;
+		l->place.python |= SPY_PLACE_FUNCTION;
+	}
+	*seen -= (uint64_t)((double)(now_ns - ns) * 1e-9 *
+			    (double)atomic_load(&spy_session->frequency));
 }
 
 /* Is the thread outside of calls, and the same that had made so many? */
@@ -211,8 +237,10 @@ static void look_anew(struct spy_places *places, struct spy_looked *looked,
 	struct blocked blocked;
 	bool stands_still;
 
-	if (looked->tid != tid)
+	if (looked->tid != tid) {
 		looked->python = (struct spy_python_guess){0};
+		spy_running_end(&looked->running);
+	}
 	looked->tid = tid;
 	looked->calls = calls;
 	looked->cpu_ns = 0;
@@ -220,12 +248,14 @@ static void look_anew(struct spy_places *places, struct spy_looked *looked,
 		return;
 	look_at_python(&l);
 	stands_still = cpu_ns(tid) == before_ns;
-	if (!stands_still)
-		l.state |= SPY_SAMPLE_RAN;
-	else if (is_blocked(tid, &blocked)) {
+	if (stands_still && is_blocked(tid, &blocked)) {
 		l.state |= SPY_SAMPLE_BLOCKED;
 		look_at_stack(&l, &blocked);
 		look_for_gil(&l, &blocked);
+	} else {
+		l.state |= stands_still ? 0 : SPY_SAMPLE_RAN;
+		if (!l.place.count)
+			look_at_interrupted(&l, &seen);
 	}
 	/* What was written for the holder of the GIL has taken room. */
 	if (!is_outside(thread, tid, calls) || !spy_places_ready(places))
@@ -241,6 +271,11 @@ static void look_anew(struct spy_places *places, struct spy_looked *looked,
 		looked->cpu_ns = before_ns;
 }
 
+void spy_look_ends(struct spy_looked *looked)
+{
+	spy_running_end(&looked->running);
+}
+
 void spy_look(struct spy_places *places, struct spy_looked *looked, struct spy_thread *thread,
 	      uint64_t weight_us)
 {
@@ -251,7 +286,9 @@ void spy_look(struct spy_places *places, struct spy_looked *looked, struct spy_t
 
 	if (outside && looked->cpu_ns && looked->tid == tid && looked->calls == calls &&
 	    looked->cpu_ns == cpu_ns(tid)) {
-		looked->sampled.weight_us += weight_us;
+		/* One that is ready runs no more code while it has no CPU. */
+		if (looked->sampled.state & SPY_SAMPLE_BLOCKED)
+			looked->sampled.weight_us += weight_us;
 		looked->sampled.seen = spy_clock();
 		if (looked->sampled.seen - looked->written >=
 		    atomic_load(&spy_session->frequency) / 1000 * WRITE_MS)

@@ -4,6 +4,7 @@
 #ifndef CUDASPY_SHIM_LOOK_H
 #define CUDASPY_SHIM_LOOK_H
 
+#include "sample/running.h"
 #include "stack/python.h"
 #include "state/thread.h"
 
@@ -13,6 +14,8 @@ struct spy_looked {
 	uint64_t calls; /* that it had made */
 	uint64_t cpu_ns; /* the time it had been on a CPU; 0: it ran, or is unknown */
 	struct spy_python_guess python;
+	struct spy_running running;
+	uint64_t looked_ns; /* CLOCK_MONOTONIC: the last look that found it running */
 	struct spy_sample {
 		uint16_t state; /* enum spy_sample_state */
 		uint32_t place, holder;
@@ -28,5 +31,8 @@ struct spy_places;
  * sampler's stream. */
 void spy_look(struct spy_places *places, struct spy_looked *looked, struct spy_thread *thread,
 	      uint64_t weight_us);
+
+/* Is it interrupted (running.h)? Then it is no more. */
+void spy_look_ends(struct spy_looked *looked);
 
 #endif

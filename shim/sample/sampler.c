@@ -32,6 +32,7 @@
 #define CPU_PART 100 /* it takes one part in so many of a CPU */
 #define INTERVAL_MOST_NS 1000000000ull
 #define LATE_NS 500000
+#define MOMENT_NS 300000000
 #define LOOKS_MOST 64 /* threads that are looked at, at once; the others come next */
 #define STACK_BYTES ((size_t)512 << 10)
 #define END_MS 50 /* so long the end waits for a look */
@@ -67,6 +68,14 @@ static struct sampler sampler;
 
 /* ---- looks ----------------------------------------------------------------------------------- */
 
+/* One more than the last one. */
+static uint32_t slots_in_use(void)
+{
+	uint32_t slots = atomic_load(&spy_session->slots);
+
+	return slots < SPY_BOARD_SLOTS ? slots : SPY_BOARD_SLOTS;
+}
+
 static bool is_of_interest(uint32_t slot)
 {
 	const struct spy_slot_page *page = spy_threads[slot].page;
@@ -95,12 +104,10 @@ static void write_gpu_looks(void)
 
 static void look_at_threads(void *data)
 {
-	uint32_t slots = atomic_load(&spy_session->slots), n, looks = 0;
+	uint32_t slots = slots_in_use(), n, looks = 0;
 	uint64_t weight_us;
 
 	(void)data;
-	if (slots > SPY_BOARD_SLOTS)
-		slots = SPY_BOARD_SLOTS;
 	n = count_threads(slots);
 	weight_us = sampler.interval_ns / 1000;
 	if (n > LOOKS_MOST)
@@ -108,8 +115,10 @@ static void look_at_threads(void *data)
 	for (uint32_t i = 0; i + 1 < slots && looks < LOOKS_MOST; i++) {
 		if (++sampler.next >= slots)
 			sampler.next = 1;
-		if (!is_of_interest(sampler.next))
+		if (!is_of_interest(sampler.next)) {
+			spy_look_ends(&sampler.looked[sampler.next]);
 			continue;
+		}
 		looks++;
 		spy_look(sampler.places, &sampler.looked[sampler.next], &spy_threads[sampler.next],
 			 weight_us);
@@ -178,13 +187,30 @@ static bool sleep_an_interval(struct timespec *next)
 	return spy_clock_monotonic() - at_ns < LATE_NS;
 }
 
-/* While recording is dormant. The one who ends it, and each thread that records again, wakes it. */
+/* Nobody is interrupted any more. */
+static void leave_threads(void)
+{
+	uint32_t slots = slots_in_use();
+
+	for (uint32_t slot = 1; slot < slots; slot++)
+		spy_look_ends(&sampler.looked[slot]);
+}
+
+/* While recording is dormant. The one who ends it, and each thread that records again, wakes it. A program whose recording is
+ * dormant for more than a moment is left alone. */
 static void sleep_while_dormant(void)
 {
-	uint32_t now = atomic_load(&turn);
+	const struct timespec a_moment = {.tv_nsec = MOMENT_NS}, *most = &a_moment;
+	uint32_t now;
+	long status = 0;
 
-	if (!spy_window_is_open() && !is_over())
-		spy_syscall(SYS_futex, &turn, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
+	while (now = atomic_load(&turn), !spy_window_is_open() && !is_over()) {
+		status = spy_syscall(SYS_futex, &turn, FUTEX_WAIT_PRIVATE, now, most, NULL, 0);
+		if (status == -ETIMEDOUT) {
+			leave_threads();
+			most = NULL;
+		}
+	}
 }
 
 static void *run(void *data)
@@ -197,11 +223,13 @@ static void *run(void *data)
 	spy_signals_hold(&before);
 	prctl(PR_SET_NAME, "cudaspy");
 	spy_nvml_begin(&asked_to_stop);
+	spy_running_begin(asked_ns * 5 / 8); /* not in step with the looks */
 	while (!is_over()) {
 		sleep_while_dormant();
 		if (sleep_an_interval(&next) && !is_over() && spy_window_is_open())
 			work();
 	}
+	leave_threads();
 	return NULL;
 }
 
@@ -341,4 +369,5 @@ void spy_sampler_forked(void)
 	atomic_store(&sampler_tid, 0);
 	sampler = (struct sampler){0};
 	spy_nvml_forked();
+	spy_running_forked();
 }

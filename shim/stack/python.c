@@ -19,6 +19,7 @@
 #include "lib/peek.h"
 #include "record/notes.h"
 #include "stack/python.h"
+#include "state/libraries.h"
 #include "state/session.h"
 
 /* ---- types: struct _typeobject, which is public and the same in all versions ---------------- */
@@ -317,54 +318,13 @@ static void look(void)
 			 e.symbols.version >> 24, e.symbols.version >> 16 & 0xff);
 }
 
-/* ---- who uses it, and who unloads ------------------------------------------------------------- */
-
-/*
- * A user is counted before it looks for a thread that unloads, and a thread that unloads is counted
- * before it looks for users: one of the two sees the other. A use is short; it is awaited for this
- * long at most.
- */
-#define USERS_MS 200
-
-bool spy_python_enter(void)
-{
-	__atomic_fetch_add(&spy_session->python_users, 1, __ATOMIC_SEQ_CST);
-	if (!__atomic_load_n(&spy_session->python_unloaders, __ATOMIC_SEQ_CST))
-		return true;
-	spy_python_leave();
-	return false;
-}
-
-void spy_python_leave(void)
-{
-	__atomic_fetch_sub(&spy_session->python_users, 1, __ATOMIC_SEQ_CST);
-}
-
-static void await_users(void)
-{
-	uint64_t begun = spy_clock_monotonic();
-
-	while (__atomic_load_n(&spy_session->python_users, __ATOMIC_SEQ_CST) &&
-	       spy_clock_monotonic() - begun < USERS_MS * 1000000ull)
-		spy_syscall(SYS_sched_yield);
-}
+/* ---- a library is unloaded --------------------------------------------------------------------- */
 
 const struct spy_python *spy_python_unload_begin(uint32_t *turn)
 {
 	*turn = __atomic_add_fetch(&spy_session->python_unloads, 1, __ATOMIC_SEQ_CST);
-	__atomic_fetch_add(&spy_session->python_unloaders, 1, __ATOMIC_SEQ_CST);
-	await_users();
+	spy_libraries_unload_begin();
 	return __atomic_exchange_n(&spy_session->python_here, NULL, __ATOMIC_ACQ_REL);
-}
-
-/* A child that was forked inside dlclose has a new session, in which nothing was counted. */
-static void count_out_unloader(void)
-{
-	uint32_t n = __atomic_load_n(&spy_session->python_unloaders, __ATOMIC_RELAXED);
-
-	while (n && !__atomic_compare_exchange_n(&spy_session->python_unloaders, &n, n - 1, false,
-						 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-		;
 }
 
 static void look_again(void)
@@ -374,11 +334,11 @@ static void look_again(void)
 
 void spy_python_unload_end(const struct spy_python *still, uint32_t turn)
 {
-	count_out_unloader();
+	spy_libraries_unload_end();
 	if (!still)
 		return;
 	/* Another thread may have unloaded it meanwhile, or may be about to. */
-	if (!spy_python_enter()) {
+	if (!spy_libraries_hold()) {
 		look_again();
 		return;
 	}
@@ -386,16 +346,16 @@ void spy_python_unload_end(const struct spy_python *still, uint32_t turn)
 		__atomic_store_n(&spy_session->python_here, still, __ATOMIC_RELEASE);
 	else
 		look_again();
-	spy_python_leave();
+	spy_libraries_release();
 }
 
 void spy_python_look(void)
 {
 	if (spy_options.nostacks || spy_python_here())
 		return;
-	if (spy_python_enter()) {
+	if (spy_libraries_hold()) {
 		look();
-		spy_python_leave();
+		spy_libraries_release();
 	} else {
 		look_again();
 	}
@@ -408,7 +368,7 @@ void spy_python_ask(struct spy_thread *thread)
 	void *(**asked)(void) = &thread->python_asked;
 	const struct spy_python *python = spy_python_here();
 
-	if (!python || !spy_python_enter())
+	if (!python || !spy_libraries_hold())
 		return;
 	python = spy_python_here();
 	if (python) {
@@ -416,7 +376,7 @@ void spy_python_ask(struct spy_thread *thread)
 				 __ATOMIC_RELAXED);
 		*asked = python->symbols.thread_state;
 	}
-	spy_python_leave();
+	spy_libraries_release();
 }
 
 /* Pairs with look: a reader that finds the pointer finds the data complete. */

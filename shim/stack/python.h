@@ -93,11 +93,6 @@ void spy_python_ask(struct spy_thread *thread);
 /* The one that was found; NULL: none. */
 const struct spy_python *spy_python_here(void);
 
-/* From here to spy_python_leave it is not unloaded, nor is another one found. False: a library is
- * being unloaded. Signals are off. */
-bool spy_python_enter(void);
-void spy_python_leave(void);
-
 /* A library is about to be unloaded, perhaps the interpreter: no thread uses it, or finds it, until
  * the end. The end takes what this returned if nothing was unloaded, and else NULL; and the turn,
  * which tells whether another thread unloaded something meanwhile. */
@@ -164,7 +159,7 @@ struct spy_python_guess {
 size_t spy_python_look_bytes(void);
 
 /* The frames of the thread with that state of Python's (PyThreadState) and that number of pthread's, innermost first; 0: none,
- * or it is not that thread's state. *cut: innermost ones are missing. Between spy_python_enter and _leave. */
+ * or it is not that thread's state. *cut: innermost ones are missing. While libraries are held (state/libraries.h). */
 size_t spy_python_look_at(const struct spy_python *python, struct spy_python_guess *guess,
 			  void *room, uintptr_t state, uintptr_t handle,
 			  struct spy_python_frame *frames, bool *cut);
@@ -181,7 +176,7 @@ struct spy_python_activity {
 
 #define SPY_PYTHON_GIL_BYTES 256 /* of it; what waits for it waits in there */
 
-/* False: it is not known, or does not make sense. Between spy_python_enter and _leave. */
+/* False: it is not known, or does not make sense. While libraries are held (state/libraries.h). */
 bool spy_python_activity(const struct spy_python *python, uintptr_t state,
 			 struct spy_python_activity *activity);
 

@@ -27,6 +27,7 @@
 #include "process/own_stack.h"
 #include "lib/clock.h"
 #include "process/options.h"
+#include "state/libraries.h"
 #include "state/session.h"
 #include "arch/frame_layout.h"
 #include "stack/python.h"
@@ -406,12 +407,12 @@ static void record_python(struct spy_thread *thread, uint16_t fn, uint64_t now)
 {
 	const struct spy_python *python;
 
-	if (!spy_python_here() || !spy_python_enter())
+	if (!spy_python_here() || !spy_libraries_hold())
 		return;
 	python = spy_python_here();
 	if (python && thread->python_asked == python->symbols.thread_state)
 		write_python_stack(thread, python, fn, now);
-	spy_python_leave();
+	spy_libraries_release();
 }
 
 struct look {

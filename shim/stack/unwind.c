@@ -23,13 +23,16 @@
 
 /* ---- a walk --------------------------------------------------------------------------------- */
 
+#define STACK_MOST ((uintptr_t)8 << 20)
 #define OURS_MOST 12 /* functions of ours, or a sanitizer's, on top of the application's */
 
 struct walk {
 	uint64_t regs[REGISTERS];
 	uint32_t known; /* a bit for each register whose value we have */
 	bool exact; /* the ip is where the function was interrupted, not where a call returns to */
-	uintptr_t begin, end; /* of the stack that can be read directly */
+	uintptr_t begin, end; /* of the stack that can be read directly … */
+	uintptr_t words; /* … where it is, or a copy of it … */
+	uintptr_t changed; /* … up to where it is another one by now; 0: nowhere */
 };
 
 static bool is_known(const struct walk *w, uint64_t reg)
@@ -43,9 +46,11 @@ UNCHECKED static bool read_word(const struct walk *w, uint64_t at, uint64_t *val
 	if (at % sizeof(*value))
 		return false;
 	if (at >= w->begin && at < w->end) {
-		*value = *(const volatile uint64_t *)at;
+		*value = *(const volatile uint64_t *)(w->words + (at - w->begin));
 		return true;
 	}
+	if (at >= w->end && at < w->changed)
+		return false;
 	return spy_peek(getpid(), value, at, sizeof(*value));
 }
 
@@ -890,19 +895,53 @@ static void begin(struct walk *w, const struct spy_unwind *start)
 	w->exact = false;
 }
 
+static size_t walk_up(struct walk *w, uint64_t *frames, size_t most)
+{
+	size_t n = 0;
+
+	do {
+		if (n && !is_believable(w))
+			break;
+		frames[n++] = w->regs[REG_IP];
+	} while (n < most && step(w));
+	return n;
+}
+
 size_t spy_unwind(const struct spy_unwind *start, uint64_t *frames, size_t most)
 {
 	struct walk w = {0};
-	size_t n = 0;
 
 	CAPTURE(w.regs);
-	w.begin = start->stack_begin;
+	w.begin = w.words = start->stack_begin;
 	w.end = start->stack_end & ~7ull;
 	begin(&w, start);
-	do {
-		if (n && !is_believable(&w))
-			break;
-		frames[n++] = w.regs[REG_IP];
-	} while (n < most && step(&w));
+	return walk_up(&w, frames, most);
+}
+
+static uint64_t function_of(uint64_t ip)
+{
+	struct tables tables;
+	struct entry entry;
+
+	find_tables(ip, &tables);
+	return tables.code && tables.index && read_entry(&tables, ip, &entry) ? entry.begin : 0;
+}
+
+size_t spy_unwind_interrupted(const struct spy_interrupted *at, uint64_t *frames, size_t most,
+			      uint64_t *function)
+{
+	struct walk w = {.known = CAPTURED | 1u << REG_SP, .exact = true};
+	size_t n;
+
+	for (size_t i = 0; i < REGISTERS_KEPT; i++)
+		w.regs[spy_registers_kept[i]] = at->registers[i];
+	w.begin = w.regs[REG_SP];
+	w.words = (uintptr_t)at->stack;
+	w.end = w.begin + (at->stack_bytes & ~7ull);
+	w.changed = w.end + STACK_MOST;
+	n = w.begin % sizeof(uint64_t) ? 0 : walk_up(&w, frames, most);
+	*function = n ? function_of(frames[0]) : 0;
+	if (n)
+		frames[0]++; /* as if it had called something there, like the others */
 	return n;
 }

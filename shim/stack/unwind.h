@@ -40,6 +40,19 @@ struct spy_unwind {
  * must have been called from below start->sp, if on another stack. errno may change. */
 size_t spy_unwind(const struct spy_unwind *start, uint64_t *frames, size_t most);
 
+/* Where a thread was that runs on: the registers that the kernel kept (REGISTERS_KEPT, in the order of spy_registers_kept), and
+ * a copy of its stack from the stack pointer on. */
+struct spy_interrupted {
+	const uint64_t *registers;
+	const uint64_t *stack;
+	size_t stack_bytes;
+};
+
+/* The same; *function: where the function begins in which it was, 0 unknown. Innermost is where it was (that address and 1: a reader of return addresses finds it). The walk ends where the copy
+ * does. While libraries are held (state/libraries.h). 0: it makes no sense. errno may change. */
+size_t spy_unwind_interrupted(const struct spy_interrupted *at, uint64_t *frames, size_t most,
+			      uint64_t *function);
+
 /* Before the first walk; idempotent. */
 void spy_unwind_init(void);
 

@@ -76,8 +76,8 @@ struct spy_session {
 	struct spy_python pythons[2]; /* python.c: the interpreter, if … */
 	const struct spy_python *python_here; /* … it points to one of them */
 	const struct spy_python *python_last; /* the one described last; under the look_lock */
-	uint32_t python_users, python_unloaders; /* threads that use it, or unload something */
-	uint32_t python_unloads; /* so far */
+	uint32_t python_unloads; /* of any library, so far */
+	uint32_t library_users, library_unloaders; /* threads: libraries.c */
 	bool python_forgotten; /* to be looked for, though nothing was loaded or unloaded since */
 	struct spy_python_code python_codes[SPY_PYTHON_CODES]; /* stack.c */
 	/* ranges.c: which packet, or that the trace, has the name; old packets are deleted */

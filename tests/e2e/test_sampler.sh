@@ -26,8 +26,8 @@ recorded() {
 # samples NAME: how many; places NAME: "function share", of the time on a CPU, of the thread that feeds the GPU.
 samples() { "$tool" dump "$1" | grep -cF ' [sample] ' || true; }
 places() {
-	jq -r '[.gpus[0].feeder_causes[] | select(.cause == "python" or .cause == "python-gc")] |
-		(map(.ns) | add) as $all | map({name: (.site | capture(" in (?<f>[a-z_]+)").f? // "none"), ns}) |
+	jq -r '[.gpus[0].feeder_causes[] | select(.cause == "python" or .cause == "python-gc" or (.cause == "cpu" and .site != null))] |
+		(map(.ns) | add) as $all | map({name: (.site | capture("(^| in )(?<f>load|augment|log|log_metrics|collect|save)\\b").f? // "none"), ns}) |
 		group_by(.name)[] | "\(.[0].name) \(100 * (map(.ns) | add) / $all)"' "$1.json"
 }
 
@@ -55,6 +55,22 @@ recorded rare CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" rare 300
 near rare
 jq -e '.findings[] | select(.id == "starved-by-host") | .what | test("sampled.py:[0-9]+ in load|sampled.py:[0-9]+ in save")' rare.json >found ||
 	fail "rare: the finding names no place: $(jq -r '.findings[].what' rare.json)"
+
+# In C, by the kernel's clock: functions that others are inlined in, and one that is in the C library for most of its time.
+recorded native CUDASPY_SAMPLE=500 -- "$bin/between" 300 200000
+if "$tool" dump native | grep -q ' \[place\] .* function='; then
+	near native
+	jq -e '.findings[] | select(.id == "starved-by-host") | .where | test("^work in compute, between.c:[0-9]+, inlined in load ")' native.json >found ||
+		fail "native: the finding names no place: $(jq -r '.findings[].where' native.json)"
+	recorded threads CUDASPY_SAMPLE=500 -- "$bin/between" 60 200000 40
+	"$tool" dump threads | grep -q ' \[place\] .* function=' || fail "threads: none of 40 was found running"
+	# A filter may kill who asks for it: then it is not asked for.
+	recorded filtered CUDASPY_SAMPLE=500 -- python3 "$here/filtered.py" "$bin/between" 30 200000
+	"$tool" info filtered | tr -s ' \n' ' ' | grep -q 'that run between their calls is unknown, but for Python: a seccomp filter' ||
+		fail "filtered: not said: $("$tool" info filtered)"
+else
+	without "perf_event_open ($("$tool" info native | grep -o 'where threads are that run.*'))"
+fi
 
 # The near twin: without samples it is known between which calls, and no more.
 recorded none CUDASPY_SAMPLE=0 -- python3 "$here/sampled.py" shares 100

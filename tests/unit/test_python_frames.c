@@ -3,7 +3,7 @@
  * rubbish; frames of made-up interpreters of each version that is known; and nothing, but no crash, from
  * those that are not, from objects that are something else and from memory that is not there.
  */
-/* links: shim/lib/clock.c shim/stack/python.c shim/stack/python_frames.c shim/stack/python_lines.c shim/process/elf_scan.c shim/lib/elf_object.c shim/lib/lock.c */
+/* links: shim/lib/clock.c shim/stack/python.c shim/stack/python_frames.c shim/stack/python_lines.c shim/process/elf_scan.c shim/lib/elf_object.c shim/lib/lock.c shim/state/libraries.c */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

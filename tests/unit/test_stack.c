@@ -14,6 +14,7 @@
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/sched.h"
+#include "state/libraries.h"
 #include "state/session.h"
 #include "stack/stack.h"
 #include "stack/unwind.h"
@@ -88,13 +89,13 @@ const struct spy_python *spy_python_here(void)
 	return has_python ? &python : NULL;
 }
 
-bool spy_python_enter(void)
+bool spy_libraries_hold(void)
 {
 	entered += may_enter;
 	return may_enter;
 }
 
-void spy_python_leave(void)
+void spy_libraries_release(void)
 {
 	entered--;
 }

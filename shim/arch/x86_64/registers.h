@@ -6,6 +6,8 @@
 #ifndef CUDASPY_SHIM_REGISTERS_H
 #define CUDASPY_SHIM_REGISTERS_H
 
+#include <asm/perf_regs.h>
+
 enum {
 	REG_BX = 3,
 	REG_BP = 6,
@@ -29,6 +31,15 @@ enum {
 			   "i"(8 * REG_12), "i"(8 * REG_13), "i"(8 * REG_14), "i"(8 * REG_15), \
 			   "i"(8 * REG_IP) \
 			 : "rax", "memory")
+
+/* Those of them that perf_event_open(2) is asked for (asm/perf_regs.h), and in the order in which it writes them. */
+#define REGISTERS_KEPT 8
+#define PERF_REGISTERS \
+	(1ull << PERF_REG_X86_BX | 1ull << PERF_REG_X86_BP | 1ull << PERF_REG_X86_SP | \
+	 1ull << PERF_REG_X86_IP | 1ull << PERF_REG_X86_R12 | 1ull << PERF_REG_X86_R13 | \
+	 1ull << PERF_REG_X86_R14 | 1ull << PERF_REG_X86_R15)
+static const unsigned char spy_registers_kept[REGISTERS_KEPT] = {REG_BX, REG_BP, REG_SP, REG_IP,
+								 REG_12, REG_13, REG_14, REG_15};
 
 #define CAPTURED (1u << REG_BX | 1u << REG_BP | 1u << REG_SP | 0xfu << REG_12 | 1u << REG_IP)
 
