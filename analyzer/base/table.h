@@ -93,6 +93,11 @@ struct table_kind {
 	const char *advice; /* shown in text below the rows; NULL: nothing */
 };
 
+/* What all kinds need, for an initializer: the array `columns_` describes rows of the type. */
+#define TABLE(key_, title_, type, columns_) \
+	.key = (key_), .title = (title_), .columns = (columns_), \
+	.n_columns = ARRAY_SIZE(columns_), .row_bytes = sizeof(type)
+
 struct table {
 	const struct table_kind *kind;
 	const void *rows;

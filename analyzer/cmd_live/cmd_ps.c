@@ -14,12 +14,10 @@ struct options {
 	bool json;
 };
 
-/* clang-format off */
 static const struct option_row option_rows[] = {
 	{"format", 'f', "FORMAT", FORMATS, offsetof(struct options, format)},
 	{"json", 0, NULL, "the same as --format=json", offsetof(struct options, json)},
 };
-/* clang-format on */
 
 static int show(struct live_targets *targets, const struct renderer *renderer)
 {

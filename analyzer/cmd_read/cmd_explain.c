@@ -23,11 +23,7 @@ static const struct column list_columns[] = {
 };
 
 static const struct table_kind list_kind = {
-	.key = "detectors",
-	.title = "DETECTORS",
-	.columns = list_columns,
-	.n_columns = ARRAY_SIZE(list_columns),
-	.row_bytes = sizeof(struct list_row),
+	TABLE("detectors", "DETECTORS", struct list_row, list_columns),
 	.advice = "cudaspy explain DETECTOR says what it sees, what it does not, and the cure.",
 };
 
@@ -54,11 +50,7 @@ static const struct column causes_columns[] = {
 };
 
 static const struct table_kind causes_kind = {
-	.key = "causes",
-	.title = "CAUSES of a GPU's idle time",
-	.columns = causes_columns,
-	.n_columns = ARRAY_SIZE(causes_columns),
-	.row_bytes = sizeof(struct cause_row),
+	TABLE("causes", "CAUSES of a GPU's idle time", struct cause_row, causes_columns),
 };
 
 static struct cause_row cause_of(unsigned int cause)
@@ -91,11 +83,7 @@ static const struct column detector_columns[] = {
 };
 
 static const struct table_kind detector_kind = {
-	.key = "detector",
-	.title = "DETECTOR",
-	.columns = detector_columns,
-	.n_columns = ARRAY_SIZE(detector_columns),
-	.row_bytes = sizeof(struct detector_row),
+	TABLE("detector", "DETECTOR", struct detector_row, detector_columns),
 	.facts = true,
 };
 
@@ -114,11 +102,7 @@ static const struct column cause_columns[] = {
 };
 
 static const struct table_kind cause_kind = {
-	.key = "cause",
-	.title = "CAUSE of a GPU's idle time",
-	.columns = cause_columns,
-	.n_columns = ARRAY_SIZE(cause_columns),
-	.row_bytes = sizeof(struct cause_row),
+	TABLE("cause", "CAUSE of a GPU's idle time", struct cause_row, cause_columns),
 	.facts = true,
 };
 
@@ -137,12 +121,10 @@ struct options {
 	struct output_options output;
 };
 
-/* clang-format off */
 static const struct option_row option_rows[] = {
 	{"format", 'f', "FORMAT", FORMATS, offsetof(struct options, format)},
 	OUTPUT_OPTIONS(struct options, output),
 };
-/* clang-format on */
 
 static int unknown(const char *name)
 {

@@ -58,7 +58,6 @@ struct options {
 	bool redact;
 };
 
-/* clang-format off */
 static const struct option_row option_rows[] = {
 	{"format", 'f', "FORMAT", FORMATS, offsetof(struct options, format)},
 	RUN_OPTION(struct options, run),
@@ -66,7 +65,6 @@ static const struct option_row option_rows[] = {
 	OUTPUT_OPTIONS(struct options, output),
 	REDACT_OPTION(struct options, redact),
 };
-/* clang-format on */
 
 static int run(const struct command *self, int argc, char **argv)
 {

@@ -116,11 +116,7 @@ static const struct column call_columns[] = {
 
 #define KIND(name, key_, title_, rows_, empty) \
 	static const struct table_kind name##_kind = { \
-		.key = key_, \
-		.title = title_, \
-		.columns = name##_columns, \
-		.n_columns = ARRAY_SIZE(name##_columns), \
-		.row_bytes = sizeof(struct diff_row), \
+		TABLE(key_, title_, struct diff_row, name##_columns), \
 		.text_rows = rows_, \
 		.when_empty = empty, \
 	}

@@ -15,7 +15,6 @@ struct headline_row {
 	const char *lost_noise;
 };
 
-/* clang-format off */
 static const struct column headline_columns[] = {
 	COLUMN_TEXT(struct headline_row, a, "A"),
 	COLUMN_TEXT(struct headline_row, b, "B"),
@@ -35,14 +34,9 @@ static const struct column headline_columns[] = {
 	COLUMN_JSON(struct headline_row, grew, UNIT_COUNT),
 	COLUMN_JSON(struct headline_row, shrank, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind headline_kind = {
-	.key = "summary",
-	.title = "CUDASPY DIFF",
-	.columns = headline_columns,
-	.n_columns = ARRAY_SIZE(headline_columns),
-	.row_bytes = sizeof(struct headline_row),
+	TABLE("summary", "CUDASPY DIFF", struct headline_row, headline_columns),
 	.facts = true,
 };
 
@@ -154,7 +148,6 @@ struct run_row {
 	uint64_t processes, calls, duration_ns, call_ns, lost_records;
 };
 
-/* clang-format off */
 static const struct column run_columns[] = {
 	COLUMN(struct run_row, side, "", UNIT_TEXT),
 	COLUMN(struct run_row, run, "run", UNIT_TEXT),
@@ -165,14 +158,9 @@ static const struct column run_columns[] = {
 	COLUMN(struct run_row, call_ns, "in calls", UNIT_NS),
 	COLUMN(struct run_row, lost_records, "records lost", UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind run_kind = {
-	.key = "runs",
-	.title = "RUNS",
-	.columns = run_columns,
-	.n_columns = ARRAY_SIZE(run_columns),
-	.row_bytes = sizeof(struct run_row),
+	TABLE("runs", "RUNS", struct run_row, run_columns),
 };
 
 static void add_side(struct run_row *rows, const struct diff_side *side, const char *name)

@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 
-/* clang-format off */
 #define IDLE_CAUSES(CAUSE) \
 	CAUSE(PYTHON, "python", "running Python", \
 	      "The thread that submits the GPU's work was on a CPU, between two CUDA calls, in a program " \
@@ -75,7 +74,6 @@
 	      "The thread waited for a connection or an event: no request had come. No problem by itself.") \
 	CAUSE(UNEXPLAINED, "unexplained", "unexplained", \
 	      "What the thread did is not known: it was blocked, but not where a probe saw it.")
-/* clang-format on */
 
 enum idle_cause {
 #define CAUSE(name, code, text, meaning) IDLE_##name,

@@ -16,7 +16,6 @@ struct side_row {
 		differences;
 };
 
-/* clang-format off */
 static const struct column side_columns[] = {
 	COLUMN(struct side_row, side, "", UNIT_TEXT),
 	COLUMN(struct side_row, ranks, "ranks", UNIT_COUNT),
@@ -30,14 +29,9 @@ static const struct column side_columns[] = {
 	COLUMN_JSON(struct side_row, name, UNIT_TEXT),
 	COLUMN_JSON(struct side_row, calls, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind side_kind = {
-	.key = "jobs",
-	.title = "JOBS",
-	.columns = side_columns,
-	.n_columns = ARRAY_SIZE(side_columns),
-	.row_bytes = sizeof(struct side_row),
+	TABLE("jobs", "JOBS", struct side_row, side_columns),
 };
 
 static struct side_row side_of(const struct job *job, const char *side)
@@ -65,7 +59,6 @@ struct differ_row {
 	uint64_t before_ppm, after_ppm;
 };
 
-/* clang-format off */
 static const struct column differ_columns[] = {
 	COLUMN(struct differ_row, change, "", UNIT_TEXT),
 	COLUMN(struct differ_row, what, "rank, host or GPU", UNIT_TEXT),
@@ -74,14 +67,10 @@ static const struct column differ_columns[] = {
 	COLUMN_JSON(struct differ_row, before_ppm, UNIT_COUNT),
 	COLUMN_JSON(struct differ_row, after_ppm, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind differ_kind = {
-	.key = "differences",
-	.title = "DIFFERENT from the rest of their job",
-	.columns = differ_columns,
-	.n_columns = ARRAY_SIZE(differ_columns),
-	.row_bytes = sizeof(struct differ_row),
+	TABLE("differences", "DIFFERENT from the rest of their job", struct differ_row,
+	      differ_columns),
 	.text_rows = 20,
 	.when_empty = "none, in both jobs",
 };
@@ -138,7 +127,6 @@ struct site_row {
 	int64_t more_ns;
 };
 
-/* clang-format off */
 static const struct column site_columns[] = {
 	COLUMN(struct site_row, change, "", UNIT_TEXT),
 	COLUMN(struct site_row, before_ns, "before", UNIT_NS),
@@ -153,14 +141,10 @@ static const struct column site_columns[] = {
 	COLUMN_JSON(struct site_row, before_ranks, UNIT_COUNT),
 	COLUMN_JSON(struct site_row, after_ranks, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind site_kind = {
-	.key = "findings",
-	.title = "FINDINGS, by place: what they cost a rank, on average",
-	.columns = site_columns,
-	.n_columns = ARRAY_SIZE(site_columns),
-	.row_bytes = sizeof(struct site_row),
+	TABLE("findings", "FINDINGS, by place: what they cost a rank, on average", struct site_row,
+	      site_columns),
 	.text_rows = 12,
 	.when_empty = "none, in both jobs",
 };

@@ -22,7 +22,6 @@ struct summary_row {
 		typical_ns, level, problems, notes;
 };
 
-/* clang-format off */
 static const struct column summary_columns[] = {
 	COLUMN(struct summary_row, name, "job", UNIT_TEXT),
 	COLUMN(struct summary_row, program, "program", UNIT_TEXT),
@@ -54,14 +53,9 @@ static const struct column summary_columns[] = {
 	COLUMN_JSON(struct summary_row, problems, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, notes, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind summary_kind = {
-	.key = "job",
-	.title = "JOB",
-	.columns = summary_columns,
-	.n_columns = ARRAY_SIZE(summary_columns),
-	.row_bytes = sizeof(struct summary_row),
+	TABLE("job", "JOB", struct summary_row, summary_columns),
 	.facts = true,
 };
 
@@ -274,12 +268,9 @@ static const struct {
 /* clang-format on */
 
 static const struct table_kind loss_kind = {
-	.key = "losses",
-	.title = "LOSSES: missing from the rest of this report",
+	TABLE("losses", "LOSSES: missing from the rest of this report", struct loss_row,
+	      loss_columns),
 	.missing = true,
-	.columns = loss_columns,
-	.n_columns = ARRAY_SIZE(loss_columns),
-	.row_bytes = sizeof(struct loss_row),
 };
 
 #define RANGES_MOST 12
@@ -439,7 +430,6 @@ struct host_row {
 	int64_t clock_ns;
 };
 
-/* clang-format off */
 static const struct column host_columns[] = {
 	COLUMN(struct host_row, host, "host", UNIT_TEXT),
 	COLUMN(struct host_row, ranks, "ranks", UNIT_COUNT),
@@ -447,15 +437,10 @@ static const struct column host_columns[] = {
 	COLUMN_JSON(struct host_row, clock_ns, UNIT_NS_CHANGE),
 	COLUMN_JSON(struct host_row, clock_error_ns, UNIT_NS_IF_KNOWN),
 };
-/* clang-format on */
 
 static const struct table_kind host_kind = {
-	.key = "hosts",
-	.title = "HOSTS",
+	TABLE("hosts", "HOSTS", struct host_row, host_columns),
 	.detail = true,
-	.columns = host_columns,
-	.n_columns = ARRAY_SIZE(host_columns),
-	.row_bytes = sizeof(struct host_row),
 	.text_rows = 64,
 };
 

@@ -33,11 +33,8 @@ static const struct column differ_columns[] = {
 /* clang-format on */
 
 static const struct table_kind differ_kind = {
-	.key = "differences",
-	.title = "DIFFERENT from the rest: ranks, hosts and GPUs, and in what",
-	.columns = differ_columns,
-	.n_columns = ARRAY_SIZE(differ_columns),
-	.row_bytes = sizeof(struct differ_row),
+	TABLE("differences", "DIFFERENT from the rest: ranks, hosts and GPUs, and in what",
+	      struct differ_row, differ_columns),
 	.text_rows = 20,
 	.when_empty = "none: no rank, host or GPU stands out",
 };
@@ -88,7 +85,6 @@ struct slow_row {
 	uint64_t at_ns, period_ns, typical_ns, late_ns, ranks, bytes;
 };
 
-/* clang-format off */
 static const struct column slow_columns[] = {
 	COLUMN(struct slow_row, at_ns, "at", UNIT_NS),
 	COLUMN(struct slow_row, period_ns, "took", UNIT_NS),
@@ -100,14 +96,10 @@ static const struct column slow_columns[] = {
 	COLUMN_JSON(struct slow_row, ranks, UNIT_COUNT),
 	COLUMN_JSON(struct slow_row, bytes, UNIT_BYTES),
 };
-/* clang-format on */
 
 static const struct table_kind slow_kind = {
-	.key = "slow_steps",
-	.title = "SLOW STEPS: from one collective operation to the next like it",
-	.columns = slow_columns,
-	.n_columns = ARRAY_SIZE(slow_columns),
-	.row_bytes = sizeof(struct slow_row),
+	TABLE("slow_steps", "SLOW STEPS: from one collective operation to the next like it",
+	      struct slow_row, slow_columns),
 	.text_rows = 10,
 };
 
@@ -154,7 +146,6 @@ struct rank_row {
 		ioctl_ns, outside_ns, align_error_ns, late_each_ns;
 };
 
-/* clang-format off */
 static const struct column rank_columns[] = {
 	COLUMN(struct rank_row, name, "rank", UNIT_TEXT),
 	COLUMN(struct rank_row, host, "host", UNIT_TEXT),
@@ -186,14 +177,10 @@ static const struct column rank_columns[] = {
 	COLUMN_JSON(struct rank_row, outside_ns, UNIT_NS),
 	COLUMN_JSON(struct rank_row, align_error_ns, UNIT_NS),
 };
-/* clang-format on */
 
 static const struct table_kind rank_kind = {
-	.key = "ranks",
-	.title = "RANKS: those that came latest to collectives first",
-	.columns = rank_columns,
-	.n_columns = ARRAY_SIZE(rank_columns),
-	.row_bytes = sizeof(struct rank_row),
+	TABLE("ranks", "RANKS: those that came latest to collectives first", struct rank_row,
+	      rank_columns),
 	.text_rows = 12,
 };
 

@@ -11,7 +11,6 @@ struct sharing_row {
 	uint64_t pid, user, from_ns, until_ns, shared_ns, turns_ns, waited_ns, others, turn_ns;
 };
 
-/* clang-format off */
 static const struct column sharing_columns[] = {
 	COLUMN(struct sharing_row, rank, "rank", UNIT_TEXT),
 	COLUMN(struct sharing_row, gpu, "GPU", UNIT_TEXT),
@@ -30,14 +29,10 @@ static const struct column sharing_columns[] = {
 	COLUMN_JSON(struct sharing_row, percentage, UNIT_TEXT),
 	COLUMN_JSON(struct sharing_row, turn_ns, UNIT_NS),
 };
-/* clang-format on */
 
 static const struct table_kind sharing_kind = {
-	.key = "sharing",
-	.title = "SHARED GPUS: ranks that used one at the same time",
-	.columns = sharing_columns,
-	.n_columns = ARRAY_SIZE(sharing_columns),
-	.row_bytes = sizeof(struct sharing_row),
+	TABLE("sharing", "SHARED GPUS: ranks that used one at the same time", struct sharing_row,
+	      sharing_columns),
 	.text_rows = 16,
 };
 

@@ -18,7 +18,6 @@ struct site_row {
 };
 
 /* The keys are those of a report's findings, as far as they mean the same. */
-/* clang-format off */
 static const struct column site_columns[] = {
 	COLUMN_TONE(struct site_row, rank, "#", UNIT_PLAIN, TONE_SEVERITY),
 	COLUMN(struct site_row, cost_ns, "cost", UNIT_NS),
@@ -46,14 +45,10 @@ static const struct column site_columns[] = {
 	COLUMN_JSON(struct site_row, share_ppm, UNIT_COUNT),
 	COLUMN_JSON(struct site_row, fix, UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind site_kind = {
-	.key = "findings",
-	.title = "FINDINGS of the program, all ranks together: problems, then notes",
-	.columns = site_columns,
-	.n_columns = ARRAY_SIZE(site_columns),
-	.row_bytes = sizeof(struct site_row),
+	TABLE("findings", "FINDINGS of the program, all ranks together: problems, then notes",
+	      struct site_row, site_columns),
 	.text_rows = 10,
 	.when_empty = "none",
 };

@@ -25,7 +25,6 @@ struct function_row {
 	uint64_t nested, count, failed, total_ns, lost_ns, median_ns, p99_ns, max_ns, ranks;
 };
 
-/* clang-format off */
 static const struct column function_columns[] = {
 	COLUMN(struct function_row, function, "function", UNIT_TEXT),
 	COLUMN(struct function_row, count, "calls", UNIT_COUNT),
@@ -39,15 +38,11 @@ static const struct column function_columns[] = {
 	COLUMN_JSON(struct function_row, nested, UNIT_COUNT),
 	COLUMN_JSON(struct function_row, ranks, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind function_kind = {
-	.key = "functions",
-	.title = "CALLS of all ranks, by function; medians are about",
+	TABLE("functions", "CALLS of all ranks, by function; medians are about",
+	      struct function_row, function_columns),
 	.detail = true,
-	.columns = function_columns,
-	.n_columns = ARRAY_SIZE(function_columns),
-	.row_bytes = sizeof(struct function_row),
 	.text_rows = 20,
 };
 
@@ -111,7 +106,6 @@ struct cause_row {
 	uint64_t count, ns, longest_ns, ranks;
 };
 
-/* clang-format off */
 static const struct column cause_columns[] = {
 	COLUMN(struct cause_row, ns, "time", UNIT_NS),
 	COLUMN(struct cause_row, ranks, "ranks", UNIT_COUNT),
@@ -123,16 +117,13 @@ static const struct column cause_columns[] = {
 	COLUMN_JSON(struct cause_row, count, UNIT_COUNT),
 	COLUMN_JSON(struct cause_row, longest_ns, UNIT_NS),
 };
-/* clang-format on */
 
 static const struct table_kind cause_kind = {
-	.key = "causes",
-	.title = "IDLE: what GPUs waited for, and what the threads that feed them did outside of "
-		 "calls",
+	TABLE("causes",
+	      "IDLE: what GPUs waited for, and what the threads that feed them did outside of "
+	      "calls",
+	      struct cause_row, cause_columns),
 	.detail = true,
-	.columns = cause_columns,
-	.n_columns = ARRAY_SIZE(cause_columns),
-	.row_bytes = sizeof(struct cause_row),
 	.text_rows = 20,
 };
 
@@ -176,7 +167,6 @@ struct lock_row {
 	uint64_t locks, waits, waited_ns, longest_ns, ranks;
 };
 
-/* clang-format off */
 static const struct column lock_columns[] = {
 	COLUMN(struct lock_row, place, "lock", UNIT_TEXT),
 	COLUMN(struct lock_row, kind, "kind", UNIT_TEXT),
@@ -188,15 +178,11 @@ static const struct column lock_columns[] = {
 	COLUMN_JSON(struct lock_row, locks, UNIT_COUNT),
 	COLUMN_JSON(struct lock_row, function, UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind lock_kind = {
-	.key = "locks",
-	.title = "LOCKS that calls waited for, by where they lie",
+	TABLE("locks", "LOCKS that calls waited for, by where they lie", struct lock_row,
+	      lock_columns),
 	.detail = true,
-	.columns = lock_columns,
-	.n_columns = ARRAY_SIZE(lock_columns),
-	.row_bytes = sizeof(struct lock_row),
 	.text_rows = 10,
 };
 
@@ -230,7 +216,6 @@ struct wait_row {
 	uint64_t inferred, waits, waited_ns, ranks;
 };
 
-/* clang-format off */
 static const struct column wait_columns[] = {
 	COLUMN(struct wait_row, waited_ns, "waited", UNIT_NS),
 	COLUMN(struct wait_row, waits, "waits", UNIT_COUNT),
@@ -244,15 +229,11 @@ static const struct column wait_columns[] = {
 	COLUMN_JSON(struct wait_row, cause, UNIT_TEXT),
 	COLUMN_JSON(struct wait_row, inferred, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind wait_kind = {
-	.key = "waits",
-	.title = "WAITS of threads for each other in calls, by role, at the root",
+	TABLE("waits", "WAITS of threads for each other in calls, by role, at the root",
+	      struct wait_row, wait_columns),
 	.detail = true,
-	.columns = wait_columns,
-	.n_columns = ARRAY_SIZE(wait_columns),
-	.row_bytes = sizeof(struct wait_row),
 	.text_rows = 10,
 };
 

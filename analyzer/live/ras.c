@@ -214,21 +214,14 @@ struct ras_row {
 	const char *said, *here;
 };
 
-/* clang-format off */
 static const struct column ras_columns[] = {
 	COLUMN(struct ras_row, said, "RAS says", UNIT_TEXT),
 	COLUMN_TEXT_WORDS(struct ras_row, here),
 	COLUMN_JSON(struct ras_row, here, UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind ras_kind = {
-	.key = "ras",
-	.title =
-		"NCCL RAS: which ranks disagree, by NCCL's own word; and what cudaspy sees of them",
-	.columns = ras_columns,
-	.n_columns = ARRAY_SIZE(ras_columns),
-	.row_bytes = sizeof(struct ras_row),
+	TABLE("ras", NULL, struct ras_row, ras_columns),
 	.text_rows = 60,
 };
 

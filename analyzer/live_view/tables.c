@@ -15,19 +15,14 @@ struct verdict_row {
 	uint64_t lasted_ns;
 };
 
-/* clang-format off */
 static const struct column verdict_columns[] = {
 	COLUMN_JSON(struct verdict_row, kind, UNIT_TEXT),
 	COLUMN_JSON(struct verdict_row, text, UNIT_TEXT),
 	COLUMN_JSON(struct verdict_row, lasted_ns, UNIT_NS_IF_KNOWN),
 };
-/* clang-format on */
 
 static const struct table_kind verdict_kind = {
-	.key = "verdicts",
-	.columns = verdict_columns,
-	.n_columns = ARRAY_SIZE(verdict_columns),
-	.row_bytes = sizeof(struct verdict_row),
+	TABLE("verdicts", NULL, struct verdict_row, verdict_columns),
 	.json_only = true, /* text begins with them */
 };
 
@@ -50,7 +45,6 @@ struct process_row {
 	uint64_t pid, threads, calls_per_s, waiting, started_ns, windows, recording_ns;
 };
 
-/* clang-format off */
 static const struct column process_columns[] = {
 	COLUMN(struct process_row, pid, "pid", UNIT_PLAIN),
 	COLUMN(struct process_row, program, "program", UNIT_TEXT),
@@ -71,14 +65,9 @@ static const struct column process_columns[] = {
 	COLUMN_JSON(struct process_row, host, UNIT_TEXT),
 	COLUMN_JSON(struct process_row, user, UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind process_kind = {
-	.key = "processes",
-	.title = "PROCESSES",
-	.columns = process_columns,
-	.n_columns = ARRAY_SIZE(process_columns),
-	.row_bytes = sizeof(struct process_row),
+	TABLE("processes", "PROCESSES", struct process_row, process_columns),
 };
 
 uint64_t live_calls_per_s(const struct live_process *p)
@@ -174,7 +163,6 @@ struct gpu_row {
 	uint64_t pid, device, outstanding, waiting, last_ns;
 };
 
-/* clang-format off */
 static const struct column gpu_columns[] = {
 	COLUMN_TEXT(struct gpu_row, process, "process"),
 	COLUMN(struct gpu_row, device, "GPU", UNIT_DEVICE),
@@ -186,15 +174,12 @@ static const struct column gpu_columns[] = {
 	COLUMN_JSON(struct gpu_row, name, UNIT_TEXT),
 	COLUMN_JSON(struct gpu_row, last_ns, UNIT_NS_IF_KNOWN),
 };
-/* clang-format on */
 
 static const struct table_kind gpu_kind = {
-	.key = "gpus",
-	.title = "GPUS: work that no call has waited for since (at most; the GPU itself is not "
-		 "asked)",
-	.columns = gpu_columns,
-	.n_columns = ARRAY_SIZE(gpu_columns),
-	.row_bytes = sizeof(struct gpu_row),
+	TABLE("gpus",
+	      "GPUS: work that no call has waited for since (at most; the GPU itself is not "
+	      "asked)",
+	      struct gpu_row, gpu_columns),
 	.text_rows = 32,
 };
 
@@ -257,7 +242,6 @@ struct rank_row {
 	uint64_t rank, ranks, submitted_ns, operations;
 };
 
-/* clang-format off */
 static const struct column rank_columns[] = {
 	COLUMN(struct rank_row, communicator, "communicator", UNIT_TEXT),
 	COLUMN(struct rank_row, rank, "rank", UNIT_PLAIN),
@@ -268,14 +252,10 @@ static const struct column rank_columns[] = {
 	COLUMN_JSON(struct rank_row, ranks, UNIT_COUNT),
 	COLUMN_JSON(struct rank_row, operations, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind rank_kind = {
-	.key = "ranks",
-	.title = "RANKS: where each is in collective operations",
-	.columns = rank_columns,
-	.n_columns = ARRAY_SIZE(rank_columns),
-	.row_bytes = sizeof(struct rank_row),
+	TABLE("ranks", "RANKS: where each is in collective operations", struct rank_row,
+	      rank_columns),
 	.text_rows = 64,
 };
 
@@ -312,22 +292,15 @@ struct cost_row {
 	uint64_t ns;
 };
 
-/* clang-format off */
 static const struct column cost_columns[] = {
 	COLUMN(struct cost_row, ns, "time", UNIT_NS),
 	COLUMN(struct cost_row, what, "call, and what it waits for", UNIT_TEXT),
 	COLUMN(struct cost_row, process, "process", UNIT_TEXT),
 	COLUMN_JSON(struct cost_row, function, UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind cost_kind = {
-	.key = "costs",
-	.title =
-		"COSTLIEST calls and waits of the last interval, of all threads together (sampled)",
-	.columns = cost_columns,
-	.n_columns = ARRAY_SIZE(cost_columns),
-	.row_bytes = sizeof(struct cost_row),
+	TABLE("costs", NULL, struct cost_row, cost_columns),
 	.text_rows = 10,
 };
 

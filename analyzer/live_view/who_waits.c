@@ -36,11 +36,8 @@ static const struct column chain_columns[] = {
 /* clang-format on */
 
 static const struct table_kind chain_kind = {
-	.key = "chains",
-	.title = "WAIT CHAINS, from each waiter to the thread that the others wait for",
-	.columns = chain_columns,
-	.n_columns = ARRAY_SIZE(chain_columns),
-	.row_bytes = sizeof(struct chain_row),
+	TABLE("chains", "WAIT CHAINS, from each waiter to the thread that the others wait for",
+	      struct chain_row, chain_columns),
 	.text_rows = 12,
 };
 
@@ -133,7 +130,6 @@ struct thread_row {
 	uint64_t weight; /* for the order */
 };
 
-/* clang-format off */
 static const struct column thread_columns[] = {
 	COLUMN_TEXT(struct thread_row, thread, "thread"),
 	COLUMN_TEXT(struct thread_row, of, "of"),
@@ -154,14 +150,9 @@ static const struct column thread_columns[] = {
 	COLUMN_JSON(struct thread_row, system, UNIT_TEXT),
 	COLUMN_TABLE(struct thread_row, stack, &stack_table_kind),
 };
-/* clang-format on */
 
 static const struct table_kind thread_kind = {
-	.key = "threads",
-	.title = "THREADS",
-	.columns = thread_columns,
-	.n_columns = ARRAY_SIZE(thread_columns),
-	.row_bytes = sizeof(struct thread_row),
+	TABLE("threads", "THREADS", struct thread_row, thread_columns),
 	.text_rows = 40,
 };
 
@@ -296,7 +287,6 @@ struct lock_row {
 	uint64_t object, pid, waiters, longest_ns;
 };
 
-/* clang-format off */
 static const struct column lock_columns[] = {
 	COLUMN(struct lock_row, lock, "lock", UNIT_TEXT),
 	COLUMN(struct lock_row, kind, "kind", UNIT_TEXT),
@@ -308,14 +298,9 @@ static const struct column lock_columns[] = {
 	COLUMN_JSON(struct lock_row, object, UNIT_PLAIN),
 	COLUMN_JSON(struct lock_row, pid, UNIT_PLAIN),
 };
-/* clang-format on */
 
 static const struct table_kind lock_kind = {
-	.key = "locks",
-	.title = "LOCKS that are waited for",
-	.columns = lock_columns,
-	.n_columns = ARRAY_SIZE(lock_columns),
-	.row_bytes = sizeof(struct lock_row),
+	TABLE("locks", "LOCKS that are waited for", struct lock_row, lock_columns),
 	.text_rows = 20,
 };
 

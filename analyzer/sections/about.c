@@ -20,7 +20,6 @@ struct process_row {
 	uint64_t rank, local_rank, world_size, restarts;
 };
 
-/* clang-format off */
 static const struct column process_columns[] = {
 	COLUMN(struct process_row, process, "process", UNIT_TEXT),
 	COLUMN(struct process_row, ended, "ended", UNIT_TEXT),
@@ -50,14 +49,9 @@ static const struct column process_columns[] = {
 	COLUMN_JSON(struct process_row, restarts, UNIT_COUNT),
 	COLUMN_JSON(struct process_row, rank_from, UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind process_kind = {
-	.key = "processes",
-	.title = "PROCESSES",
-	.columns = process_columns,
-	.n_columns = ARRAY_SIZE(process_columns),
-	.row_bytes = sizeof(struct process_row),
+	TABLE("processes", "PROCESSES", struct process_row, process_columns),
 };
 
 static const char *how_it_ended(const struct trace *trace)
@@ -164,20 +158,14 @@ struct env_row {
 	uint64_t processes;
 };
 
-/* clang-format off */
 static const struct column env_columns[] = {
 	COLUMN(struct env_row, name, "variable", UNIT_TEXT),
 	COLUMN(struct env_row, value, "value", UNIT_TEXT),
 	COLUMN(struct env_row, processes, "processes", UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind env_kind = {
-	.key = "environment",
-	.title = "ENVIRONMENT that matters",
-	.columns = env_columns,
-	.n_columns = ARRAY_SIZE(env_columns),
-	.row_bytes = sizeof(struct env_row),
+	TABLE("environment", "ENVIRONMENT that matters", struct env_row, env_columns),
 };
 
 static void add_environment(struct report *report, const struct trace_set *set)
@@ -214,7 +202,6 @@ struct gpu_row {
 	uint64_t device, bytes;
 };
 
-/* clang-format off */
 static const struct column gpu_columns[] = {
 	COLUMN(struct gpu_row, process, "process", UNIT_TEXT),
 	COLUMN(struct gpu_row, device, "device", UNIT_PLAIN),
@@ -224,14 +211,9 @@ static const struct column gpu_columns[] = {
 	COLUMN(struct gpu_row, pci, "PCI", UNIT_TEXT),
 	COLUMN_JSON(struct gpu_row, uuid, UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind gpu_kind = {
-	.key = "gpus",
-	.title = "GPUS",
-	.columns = gpu_columns,
-	.n_columns = ARRAY_SIZE(gpu_columns),
-	.row_bytes = sizeof(struct gpu_row),
+	TABLE("gpus", "GPUS", struct gpu_row, gpu_columns),
 	.when_empty = "none was seen",
 };
 
@@ -269,21 +251,16 @@ struct note_row {
 	uint64_t count;
 };
 
-/* clang-format off */
 static const struct column note_columns[] = {
 	COLUMN(struct note_row, process, "process", UNIT_TEXT),
 	COLUMN(struct note_row, kind, "what", UNIT_TEXT),
 	COLUMN(struct note_row, count, "count", UNIT_COUNT),
 	COLUMN(struct note_row, text, "note", UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind note_kind = {
-	.key = "notes",
-	.title = "COVERAGE: blind spots, functions unknown or missing, versions",
-	.columns = note_columns,
-	.n_columns = ARRAY_SIZE(note_columns),
-	.row_bytes = sizeof(struct note_row),
+	TABLE("notes", "COVERAGE: blind spots, functions unknown or missing, versions",
+	      struct note_row, note_columns),
 	.when_empty = "nothing to say",
 };
 
@@ -327,7 +304,6 @@ struct memory_row {
 	uint64_t functions_unwatched;
 };
 
-/* clang-format off */
 static const struct column memory_columns[] = {
 	COLUMN(struct memory_row, process, "process", UNIT_TEXT),
 	COLUMN(struct memory_row, kernels, "kernels", UNIT_COUNT),
@@ -339,14 +315,11 @@ static const struct column memory_columns[] = {
 	COLUMN(struct memory_row, left_out, "left out", UNIT_COUNT),
 	COLUMN_JSON(struct memory_row, functions_unwatched, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind memory_kind = {
-	.key = "recorder_memory",
-	.title = "RECORDER: names and texts that it keeps, and what was left out at their bounds",
-	.columns = memory_columns,
-	.n_columns = ARRAY_SIZE(memory_columns),
-	.row_bytes = sizeof(struct memory_row),
+	TABLE("recorder_memory",
+	      "RECORDER: names and texts that it keeps, and what was left out at their bounds",
+	      struct memory_row, memory_columns),
 	.when_empty = "unknown: there is no board",
 };
 
@@ -385,7 +358,6 @@ struct part_row {
 	uint64_t begin_ns, duration_ns, calls;
 };
 
-/* clang-format off */
 static const struct column part_columns[] = {
 	COLUMN(struct part_row, process, "process", UNIT_TEXT),
 	COLUMN(struct part_row, part, "part", UNIT_TEXT),
@@ -394,15 +366,9 @@ static const struct column part_columns[] = {
 	COLUMN(struct part_row, calls, "calls", UNIT_COUNT),
 	COLUMN(struct part_row, trace, "directory", UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind part_kind = {
-	.key = "parts",
-	.title =
-		"PARTS: of recordings that have several; of the last one calls are not counted yet",
-	.columns = part_columns,
-	.n_columns = ARRAY_SIZE(part_columns),
-	.row_bytes = sizeof(struct part_row),
+	TABLE("parts", NULL, struct part_row, part_columns),
 };
 
 static const struct part_seen *find_part(const struct process *process, uint32_t number)

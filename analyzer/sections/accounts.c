@@ -14,21 +14,15 @@ struct ioctl_row {
 	uint64_t count, total_ns;
 };
 
-/* clang-format off */
 static const struct column ioctl_columns[] = {
 	COLUMN(struct ioctl_row, request, "request", UNIT_TEXT),
 	COLUMN(struct ioctl_row, count, "times", UNIT_COUNT),
 	COLUMN(struct ioctl_row, total_ns, "in all", UNIT_NS),
 };
-/* clang-format on */
 
 static const struct table_kind ioctl_kind = {
-	.key = "ioctls",
+	TABLE("ioctls", "KERNEL MODULE: ioctl by request", struct ioctl_row, ioctl_columns),
 	.detail = true,
-	.title = "KERNEL MODULE: ioctl by request",
-	.columns = ioctl_columns,
-	.n_columns = ARRAY_SIZE(ioctl_columns),
-	.row_bytes = sizeof(struct ioctl_row),
 	.text_rows = 6,
 };
 
@@ -63,7 +57,6 @@ struct account_row {
 #undef BUCKET
 };
 
-/* clang-format off */
 static const struct column function_columns[] = {
 	COLUMN(struct account_row, function, "function", UNIT_TEXT),
 	COLUMN(struct account_row, calls, "calls", UNIT_COUNT),
@@ -97,25 +90,17 @@ static const struct column account_columns[] = {
 	BUCKETS(BUCKET)
 #undef BUCKET
 };
-/* clang-format on */
 
 static const struct table_kind function_kind = {
-	.key = "function_accounts",
+	TABLE("function_accounts", "ACCOUNTS: what calls took, should have taken, and lost",
+	      struct account_row, function_columns),
 	.detail = true,
-	.title = "ACCOUNTS: what calls took, should have taken, and lost",
-	.columns = function_columns,
-	.n_columns = ARRAY_SIZE(function_columns),
-	.row_bytes = sizeof(struct account_row),
 	.text_rows = 12,
 };
 
 static const struct table_kind account_kind = {
-	.key = "accounts",
+	TABLE("accounts", "ACCOUNTS, by thread", struct account_row, account_columns),
 	.detail = true,
-	.title = "ACCOUNTS, by thread",
-	.columns = account_columns,
-	.n_columns = ARRAY_SIZE(account_columns),
-	.row_bytes = sizeof(struct account_row),
 	.json_only = true,
 };
 

@@ -60,32 +60,23 @@ static const struct column kernel_overlap_columns[] = {
 /* clang-format on */
 
 static const struct table_kind blame_kind = {
-	.key = "blame",
+	TABLE("blame", "WAITS FOR LOCKS, by waiter and holder", struct blame_row, blame_columns),
 	.detail = true,
-	.title = "WAITS FOR LOCKS, by waiter and holder",
-	.columns = blame_columns,
-	.n_columns = ARRAY_SIZE(blame_columns),
-	.row_bytes = sizeof(struct blame_row),
 	.text_rows = 12,
 };
 
 static const struct table_kind root_kind = {
-	.key = "root_blame",
+	TABLE("root_blame", "ROOTS of these waits: what the last holder of the chain did",
+	      struct blame_row, root_columns),
 	.detail = true,
-	.title = "ROOTS of these waits: what the last holder of the chain did",
-	.columns = root_columns,
-	.n_columns = ARRAY_SIZE(root_columns),
-	.row_bytes = sizeof(struct blame_row),
 	.text_rows = 12,
 };
 
 static const struct table_kind kernel_overlap_kind = {
-	.key = "kernel_overlap",
+	TABLE("kernel_overlap",
+	      "KERNEL MODULE: calls that took longer while others were in it (inferred)",
+	      struct blame_row, kernel_overlap_columns),
 	.detail = true,
-	.title = "KERNEL MODULE: calls that took longer while others were in it (inferred)",
-	.columns = kernel_overlap_columns,
-	.n_columns = ARRAY_SIZE(kernel_overlap_columns),
-	.row_bytes = sizeof(struct blame_row),
 	.text_rows = 12,
 };
 
@@ -151,7 +142,6 @@ struct pair_row {
 	double most_ns; /* of the pair of calls named */
 };
 
-/* clang-format off */
 static const struct column device_columns[] = {
 	COLUMN(struct pair_row, waiter_device, "GPU", UNIT_DEVICE),
 	COLUMN(struct pair_row, holder_device, "waited for GPU", UNIT_DEVICE),
@@ -168,25 +158,19 @@ static const struct column call_columns[] = {
 	COLUMN(struct pair_row, waited_ns, "in all", UNIT_NS),
 	COLUMN_JSON(struct pair_row, how, UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind device_kind = {
-	.key = "device_blame",
+	TABLE("device_blame",
+	      "GPU BY GPU: waits of its threads for locks that another's threads held",
+	      struct pair_row, device_columns),
 	.detail = true,
-	.title = "GPU BY GPU: waits of its threads for locks that another's threads held",
-	.columns = device_columns,
-	.n_columns = ARRAY_SIZE(device_columns),
-	.row_bytes = sizeof(struct pair_row),
 	.text_rows = 24,
 };
 
 static const struct table_kind call_kind = {
-	.key = "call_blame",
+	TABLE("call_blame", "CALL BY CALL: waits for locks, by the holder's call", struct pair_row,
+	      call_columns),
 	.detail = true,
-	.title = "CALL BY CALL: waits for locks, by the holder's call",
-	.columns = call_columns,
-	.n_columns = ARRAY_SIZE(call_columns),
-	.row_bytes = sizeof(struct pair_row),
 	.text_rows = 8,
 };
 
@@ -268,7 +252,6 @@ struct lock_row {
 		address;
 };
 
-/* clang-format off */
 static const struct column lock_columns[] = {
 	COLUMN(struct lock_row, name, "lock", UNIT_TEXT),
 	COLUMN(struct lock_row, kind, "kind", UNIT_TEXT),
@@ -286,15 +269,10 @@ static const struct column lock_columns[] = {
 	COLUMN_JSON(struct lock_row, starved, UNIT_PLAIN),
 	COLUMN_TEXT_WORDS(struct lock_row, about),
 };
-/* clang-format on */
 
 static const struct table_kind lock_kind = {
-	.key = "locks",
+	TABLE("locks", "LOCKS that calls waited for", struct lock_row, lock_columns),
 	.detail = true,
-	.title = "LOCKS that calls waited for",
-	.columns = lock_columns,
-	.n_columns = ARRAY_SIZE(lock_columns),
-	.row_bytes = sizeof(struct lock_row),
 	.text_rows = 10,
 };
 
@@ -344,22 +322,18 @@ struct non_cuda_row {
 	uint64_t tid;
 };
 
-/* clang-format off */
 static const struct column non_cuda_columns[] = {
 	COLUMN(struct non_cuda_row, process, "process", UNIT_TEXT),
 	COLUMN(struct non_cuda_row, tid, "thread", UNIT_PLAIN),
 	COLUMN(struct non_cuda_row, name, "name", UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind non_cuda_kind = {
-	.key = "strangers",
+	TABLE("strangers",
+	      "THREADS WITHOUT CALLS that held locks: the driver's own, or threads that cudaspy "
+	      "cannot see",
+	      struct non_cuda_row, non_cuda_columns),
 	.detail = true,
-	.title = "THREADS WITHOUT CALLS that held locks: the driver's own, or threads that cudaspy "
-		 "cannot see",
-	.columns = non_cuda_columns,
-	.n_columns = ARRAY_SIZE(non_cuda_columns),
-	.row_bytes = sizeof(struct non_cuda_row),
 	.text_rows = 8,
 };
 
@@ -390,7 +364,6 @@ struct subject_row {
 	uint64_t waited_ns, held_up_ns, calls, counted;
 };
 
-/* clang-format off */
 static const struct column subject_columns[] = {
 	COLUMN(struct subject_row, subject, "about", UNIT_TEXT),
 	COLUMN_TEXT(struct subject_row, only, "called"),
@@ -403,14 +376,9 @@ static const struct column subject_columns[] = {
 	COLUMN_JSON(struct subject_row, calls, UNIT_COUNT),
 	COLUMN_JSON(struct subject_row, counted, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind subject_kind = {
-	.key = "why",
-	.title = "WHY",
-	.columns = subject_columns,
-	.n_columns = ARRAY_SIZE(subject_columns),
-	.row_bytes = sizeof(struct subject_row),
+	TABLE("why", "WHY", struct subject_row, subject_columns),
 	.facts = true,
 };
 

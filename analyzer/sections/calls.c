@@ -14,7 +14,6 @@ struct call_row {
 	uint64_t count, failed, total_ns, median_ns, p99_ns, max_ns;
 };
 
-/* clang-format off */
 static const struct column call_columns[] = {
 	COLUMN(struct call_row, function, "function", UNIT_TEXT),
 	COLUMN(struct call_row, count, "calls", UNIT_COUNT),
@@ -24,26 +23,19 @@ static const struct column call_columns[] = {
 	COLUMN(struct call_row, max_ns, "max", UNIT_NS),
 	COLUMN_JSON(struct call_row, failed, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind direct_kind = {
-	.key = "calls",
+	TABLE("calls", "CALLS of the application, by total host time", struct call_row,
+	      call_columns),
 	.detail = true,
-	.title = "CALLS of the application, by total host time",
-	.columns = call_columns,
-	.n_columns = ARRAY_SIZE(call_columns),
-	.row_bytes = sizeof(struct call_row),
 	.text_rows = 25,
 	.when_empty = "none were recorded",
 };
 
 static const struct table_kind nested_kind = {
-	.key = "nested_calls",
+	TABLE("nested_calls", "CALLS made inside other calls and timed (part of the above)",
+	      struct call_row, call_columns),
 	.detail = true,
-	.title = "CALLS made inside other calls and timed (part of the above)",
-	.columns = call_columns,
-	.n_columns = ARRAY_SIZE(call_columns),
-	.row_bytes = sizeof(struct call_row),
 	.text_rows = 25,
 	.when_empty = "none were recorded",
 };
@@ -87,7 +79,6 @@ struct thread_row {
 	uint64_t pid, tid, count, counted, total_ns, copied_bytes;
 };
 
-/* clang-format off */
 static const struct column thread_columns[] = {
 	COLUMN(struct thread_row, process, "process", UNIT_TEXT),
 	COLUMN(struct thread_row, tid, "thread", UNIT_PLAIN),
@@ -98,15 +89,10 @@ static const struct column thread_columns[] = {
 	COLUMN_JSON(struct thread_row, pid, UNIT_PLAIN),
 	COLUMN_JSON(struct thread_row, counted, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind thread_kind = {
-	.key = "threads",
+	TABLE("threads", "THREADS, by total host time in calls", struct thread_row, thread_columns),
 	.detail = true,
-	.title = "THREADS, by total host time in calls",
-	.columns = thread_columns,
-	.n_columns = ARRAY_SIZE(thread_columns),
-	.row_bytes = sizeof(struct thread_row),
 	.text_rows = 16,
 };
 
@@ -154,7 +140,6 @@ struct device_row {
 	uint64_t pid, count, total_ns, copied_bytes;
 };
 
-/* clang-format off */
 static const struct column device_columns[] = {
 	COLUMN(struct device_row, process, "process", UNIT_TEXT),
 	COLUMN(struct device_row, device, "device", UNIT_TEXT),
@@ -165,15 +150,11 @@ static const struct column device_columns[] = {
 	COLUMN_JSON(struct device_row, pid, UNIT_PLAIN),
 	COLUMN_JSON(struct device_row, uuid, UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind device_kind = {
-	.key = "devices",
+	TABLE("devices", "DEVICES that were current, by process", struct device_row,
+	      device_columns),
 	.detail = true,
-	.title = "DEVICES that were current, by process",
-	.columns = device_columns,
-	.n_columns = ARRAY_SIZE(device_columns),
-	.row_bytes = sizeof(struct device_row),
 	.text_rows = 16,
 };
 
@@ -216,21 +197,16 @@ struct counted_row {
 	uint64_t recorded; /* the program's own that have records */
 };
 
-/* clang-format off */
 static const struct column counted_columns[] = {
 	COLUMN(struct counted_row, function, "function", UNIT_TEXT),
 	COLUMN(struct counted_row, count, "calls", UNIT_COUNT),
 	COLUMN(struct counted_row, recorded, "recorded", UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind counted_kind = {
-	.key = "counted",
+	TABLE("counted", "COUNTED and not timed: getters, queries, what calls do inside",
+	      struct counted_row, counted_columns),
 	.detail = true,
-	.title = "COUNTED and not timed: getters, queries, what calls do inside",
-	.columns = counted_columns,
-	.n_columns = ARRAY_SIZE(counted_columns),
-	.row_bytes = sizeof(struct counted_row),
 	.text_rows = 10,
 };
 

@@ -238,7 +238,6 @@ struct cost_row {
 	int64_t cost_ppm, low_ppm, high_ppm;
 };
 
-/* clang-format off */
 static const struct column cost_columns[] = {
 	COLUMN_TEXT(struct cost_row, of, "of"),
 	COLUMN_TEXT(struct cost_row, cost, "takes longer by (95 % sure)"),
@@ -255,14 +254,10 @@ static const struct column cost_columns[] = {
 	COLUMN_JSON(struct cost_row, unknown, UNIT_TEXT),
 	COLUMN_JSON(struct cost_row, sentence, UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind cost_kind = {
-	.key = "recording_cost",
-	.title = "WHAT RECORDING COSTS this program, measured in it",
-	.columns = cost_columns,
-	.n_columns = ARRAY_SIZE(cost_columns),
-	.row_bytes = sizeof(struct cost_row),
+	TABLE("recording_cost", "WHAT RECORDING COSTS this program, measured in it",
+	      struct cost_row, cost_columns),
 	.text_rows = 40,
 	.detail = true,
 };

@@ -32,12 +32,9 @@ static const struct column class_columns[] = {
 /* clang-format on */
 
 static const struct table_kind class_kind = {
-	.key = "expectations",
+	TABLE("expectations", "EXPECTED: what unobstructed calls cost, by total host time",
+	      struct class_row, class_columns),
 	.detail = true,
-	.title = "EXPECTED: what unobstructed calls cost, by total host time",
-	.columns = class_columns,
-	.n_columns = ARRAY_SIZE(class_columns),
-	.row_bytes = sizeof(struct class_row),
 	.text_rows = 8,
 };
 
@@ -117,21 +114,15 @@ struct about_row {
 	uint64_t classes;
 };
 
-/* clang-format off */
 static const struct column about_columns[] = {
 	COLUMN(struct about_row, gpus, "GPU", UNIT_TEXT),
 	COLUMN(struct about_row, driver, "driver", UNIT_TEXT),
 	COLUMN(struct about_row, date, "measured", UNIT_TEXT),
 	COLUMN(struct about_row, classes, "classes", UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind about_kind = {
-	.key = "profile",
-	.title = "PROFILE",
-	.columns = about_columns,
-	.n_columns = ARRAY_SIZE(about_columns),
-	.row_bytes = sizeof(struct about_row),
+	TABLE("profile", "PROFILE", struct about_row, about_columns),
 	.facts = true,
 };
 
@@ -141,7 +132,6 @@ struct kind_row {
 	uint64_t low_bytes, low_ns, high_bytes, high_ns, samples;
 };
 
-/* clang-format off */
 static const struct column kind_columns[] = {
 	COLUMN(struct kind_row, function, "function", UNIT_TEXT),
 	COLUMN(struct kind_row, low_ns, "takes", UNIT_NS),
@@ -153,14 +143,9 @@ static const struct column kind_columns[] = {
 	COLUMN_JSON(struct kind_row, high_ns, UNIT_NS),
 	COLUMN_JSON(struct kind_row, samples, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind kind_kind = {
-	.key = "costs",
-	.title = "UNOBSTRUCTED CALLS, medians",
-	.columns = kind_columns,
-	.n_columns = ARRAY_SIZE(kind_columns),
-	.row_bytes = sizeof(struct kind_row),
+	TABLE("costs", "UNOBSTRUCTED CALLS, medians", struct kind_row, kind_columns),
 };
 
 static const char *what_text(struct arena *texts, const struct class_key *key)

@@ -10,7 +10,6 @@ struct file_row {
 	const char *file, *state, *recorded, *found, *text;
 };
 
-/* clang-format off */
 static const struct column file_columns[] = {
 	COLUMN(struct file_row, file, "file", UNIT_TEXT),
 	COLUMN_JSON(struct file_row, state, UNIT_TEXT),
@@ -18,15 +17,12 @@ static const struct column file_columns[] = {
 	COLUMN_JSON(struct file_row, found, UNIT_TEXT),
 	COLUMN_TEXT_WORDS(struct file_row, text),
 };
-/* clang-format on */
 
 static const struct table_kind file_kind = {
-	.key = "files",
-	.title = "FILES that differ from those that ran, or cannot be read: places in them have "
-		 "no lines or no functions",
-	.columns = file_columns,
-	.n_columns = ARRAY_SIZE(file_columns),
-	.row_bytes = sizeof(struct file_row),
+	TABLE("files",
+	      "FILES that differ from those that ran, or cannot be read: places in them have "
+	      "no lines or no functions",
+	      struct file_row, file_columns),
 	.text_rows = 10,
 };
 

@@ -11,7 +11,6 @@ struct outside_row {
 	uint64_t found, calls, ns;
 };
 
-/* clang-format off */
 static const struct column outside_columns[] = {
 	COLUMN_JSON(struct outside_row, option, UNIT_TEXT),
 	COLUMN_JSON(struct outside_row, value, UNIT_TEXT),
@@ -19,14 +18,9 @@ static const struct column outside_columns[] = {
 	COLUMN_JSON(struct outside_row, calls, UNIT_COUNT),
 	COLUMN_JSON(struct outside_row, ns, UNIT_NS),
 };
-/* clang-format on */
 
 static const struct table_kind outside_kind = {
-	.key = "outside",
-	.title = "",
-	.columns = outside_columns,
-	.n_columns = ARRAY_SIZE(outside_columns),
-	.row_bytes = sizeof(struct outside_row),
+	TABLE("outside", "", struct outside_row, outside_columns),
 };
 
 struct only_row {
@@ -67,11 +61,7 @@ static const struct column only_columns[] = {
 /* clang-format on */
 
 static const struct table_kind only_kind = {
-	.key = "only",
-	.title = "ONLY a part of the recording",
-	.columns = only_columns,
-	.n_columns = ARRAY_SIZE(only_columns),
-	.row_bytes = sizeof(struct only_row),
+	TABLE("only", "ONLY a part of the recording", struct only_row, only_columns),
 	.facts = true,
 };
 

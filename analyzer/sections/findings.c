@@ -30,7 +30,6 @@ struct finding_row {
 		worst_at_ns, worst_ns, worst_thread, worst_device;
 };
 
-/* clang-format off */
 static const struct column finding_columns[] = {
 	COLUMN_TONE(struct finding_row, rank, "#", UNIT_PLAIN, TONE_SEVERITY),
 	COLUMN(struct finding_row, cost_ns, "cost", UNIT_NS_IF_KNOWN),
@@ -97,13 +96,11 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, before_ns, UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, fails, UNIT_TEXT),
 };
-/* clang-format on */
 
 #define FINDING_KIND(title_) \
 	{ \
-		.key = "findings", .title = (title_), .columns = finding_columns, \
-		.n_columns = ARRAY_SIZE(finding_columns), .row_bytes = sizeof(struct finding_row), \
-		.text_rows = 10, .when_empty = "none", \
+		TABLE("findings", title_, struct finding_row, finding_columns), \
+			.text_rows = 10, .when_empty = "none", \
 	}
 static const struct table_kind finding_kind =
 	FINDING_KIND("FINDINGS: problems, then notes; first those whose cure gains most by itself");

@@ -17,7 +17,6 @@ struct gate_row {
 		suppressed_unknown, added, worse, same, gone, lost_records;
 };
 
-/* clang-format off */
 static const struct column gate_columns[] = {
 	COLUMN_JSON(struct gate_row, verdict, UNIT_TEXT),
 	COLUMN_TEXT(struct gate_row, says, "verdict"),
@@ -43,14 +42,9 @@ static const struct column gate_columns[] = {
 	COLUMN_JSON(struct gate_row, same, UNIT_COUNT),
 	COLUMN_JSON(struct gate_row, gone, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind gate_kind = {
-	.key = "gate",
-	.title = "GATE",
-	.columns = gate_columns,
-	.n_columns = ARRAY_SIZE(gate_columns),
-	.row_bytes = sizeof(struct gate_row),
+	TABLE("gate", "GATE", struct gate_row, gate_columns),
 	.facts = true,
 };
 
@@ -149,7 +143,6 @@ static void add_verdict(struct report *report, const struct gate *gate)
 
 /* ---- why it fails ---------------------------------------------------------------------------- */
 
-/* clang-format off */
 static const struct column failure_columns[] = {
 	COLUMN(struct gate_failure, rule, "rule", UNIT_TEXT),
 	COLUMN_JSON(struct gate_failure, id, UNIT_TEXT),
@@ -159,14 +152,9 @@ static const struct column failure_columns[] = {
 	COLUMN_JSON(struct gate_failure, limit, UNIT_COUNT),
 	COLUMN_JSON(struct gate_failure, unit, UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind failure_kind = {
-	.key = "gate_failures",
-	.title = "WHY THE GATE FAILS",
-	.columns = failure_columns,
-	.n_columns = ARRAY_SIZE(failure_columns),
-	.row_bytes = sizeof(struct gate_failure),
+	TABLE("gate_failures", "WHY THE GATE FAILS", struct gate_failure, failure_columns),
 	.text_rows = 20,
 };
 
@@ -186,7 +174,6 @@ struct suppression_row {
 	uint64_t line, findings, unknown, cost_ns;
 };
 
-/* clang-format off */
 static const struct column suppression_columns[] = {
 	COLUMN_TEXT(struct suppression_row, at, "entry"),
 	COLUMN_JSON(struct suppression_row, file, UNIT_TEXT),
@@ -201,14 +188,10 @@ static const struct column suppression_columns[] = {
 	COLUMN_JSON(struct suppression_row, cost_ns, UNIT_NS),
 	COLUMN_TEXT(struct suppression_row, says, "state"),
 };
-/* clang-format on */
 
 static const struct table_kind suppression_kind = {
-	.key = "suppressions",
-	.title = "SUPPRESSIONS that expired or are not needed",
-	.columns = suppression_columns,
-	.n_columns = ARRAY_SIZE(suppression_columns),
-	.row_bytes = sizeof(struct suppression_row),
+	TABLE("suppressions", "SUPPRESSIONS that expired or are not needed", struct suppression_row,
+	      suppression_columns),
 	.text_rows = 20,
 };
 
@@ -262,7 +245,6 @@ struct detector_row {
 	const char *id, *title, *sees, *blind, *fix;
 };
 
-/* clang-format off */
 static const struct column detector_columns[] = {
 	COLUMN(struct detector_row, id, "", UNIT_TEXT),
 	COLUMN(struct detector_row, title, "", UNIT_TEXT),
@@ -270,14 +252,10 @@ static const struct column detector_columns[] = {
 	COLUMN(struct detector_row, blind, "", UNIT_TEXT),
 	COLUMN(struct detector_row, fix, "", UNIT_TEXT),
 };
-/* clang-format on */
 
 /* What was looked for: SARIF's rules and JUnit's test cases. */
 static const struct table_kind detector_kind = {
-	.key = "detectors",
-	.columns = detector_columns,
-	.n_columns = ARRAY_SIZE(detector_columns),
-	.row_bytes = sizeof(struct detector_row),
+	TABLE("detectors", NULL, struct detector_row, detector_columns),
 	.unlisted = true,
 };
 

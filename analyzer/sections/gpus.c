@@ -57,12 +57,10 @@ static const struct column gpu_columns[] = {
 /* clang-format on */
 
 static const struct table_kind gpus_kind = {
-	.key = "gpus",
-	.title = "GPUS: idle time of each GPU while its program worked, and what the thread "
-		 "that submitted the next work did meanwhile (indented: in shares of that time)",
-	.columns = gpu_columns,
-	.n_columns = ARRAY_SIZE(gpu_columns),
-	.row_bytes = sizeof(struct gpu_row),
+	TABLE("gpus",
+	      "GPUS: idle time of each GPU while its program worked, and what the thread "
+	      "that submitted the next work did meanwhile (indented: in shares of that time)",
+	      struct gpu_row, gpu_columns),
 };
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */

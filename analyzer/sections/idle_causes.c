@@ -18,7 +18,6 @@ struct cause_row {
 	uint64_t ns, holder;
 };
 
-/* clang-format off */
 static const struct column columns[] = {
 	COLUMN_TEXT(struct cause_row, text, ""),
 	COLUMN_JSON(struct cause_row, cause, UNIT_TEXT),
@@ -29,12 +28,10 @@ static const struct column columns[] = {
 	COLUMN_JSON(struct cause_row, holder_cause, UNIT_TEXT),
 	COLUMN_JSON(struct cause_row, holder_site, UNIT_TEXT),
 };
-/* clang-format on */
 
 #define KIND(key_) \
 	{ \
-		.key = (key_), .title = "", .columns = columns, .n_columns = ARRAY_SIZE(columns), \
-		.row_bytes = sizeof(struct cause_row), .text_rows = 5 \
+		TABLE(key_, "", struct cause_row, columns), .text_rows = 5 \
 	}
 
 const struct table_kind idle_causes_kind = KIND("idle_causes");

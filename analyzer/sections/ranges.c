@@ -31,7 +31,6 @@ struct range_row {
 		lock_ns, outside_wait_ns, own_ns, own_calls_ns, gpu_idle_ns;
 };
 
-/* clang-format off */
 static const struct column range_columns[] = {
 	COLUMN_TEXT(struct range_row, shown, "range"),
 	COLUMN_JSON(struct range_row, name, UNIT_TEXT),
@@ -52,14 +51,9 @@ static const struct column range_columns[] = {
 	COLUMN_JSON(struct range_row, marks, UNIT_COUNT),
 	COLUMN_JSON(struct range_row, unended, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind ranges_kind = {
-	.key = "ranges",
-	.title = "RANGES of the program (NVTX)",
-	.columns = range_columns,
-	.n_columns = ARRAY_SIZE(range_columns),
-	.row_bytes = sizeof(struct range_row),
+	TABLE("ranges", "RANGES of the program (NVTX)", struct range_row, range_columns),
 	.text_rows = 15,
 };
 
@@ -230,7 +224,6 @@ struct share_row {
 	uint64_t count, ns;
 };
 
-/* clang-format off */
 static const struct column share_columns[] = {
 	COLUMN_TEXT(struct share_row, shown, ""),
 	COLUMN_JSON(struct share_row, name, UNIT_TEXT),
@@ -238,14 +231,9 @@ static const struct column share_columns[] = {
 	COLUMN_JSON(struct share_row, count, UNIT_COUNT),
 	COLUMN_JSON(struct share_row, ns, UNIT_NS),
 };
-/* clang-format on */
 
 const struct table_kind range_shares_kind = {
-	.key = "ranges",
-	.title = "",
-	.columns = share_columns,
-	.n_columns = ARRAY_SIZE(share_columns),
-	.row_bytes = sizeof(struct share_row),
+	TABLE("ranges", "", struct share_row, share_columns),
 };
 
 #define SHARES_SHOWN 3

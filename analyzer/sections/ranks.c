@@ -55,7 +55,6 @@ struct steps_row {
 	const struct table *slow;
 };
 
-/* clang-format off */
 static const struct column device_columns[] = {
 	COLUMN_JSON(struct device_row, device, UNIT_DEVICE),
 };
@@ -84,12 +83,10 @@ static const struct column slow_columns[] = {
 	COLUMN_JSON(struct slow_row, cause, UNIT_TEXT),
 	COLUMN_JSON(struct slow_row, site, UNIT_TEXT),
 };
-/* clang-format on */
 
 #define NESTED(key_, columns_, row) \
 	{ \
-		.key = (key_), .title = "", .columns = (columns_), \
-		.n_columns = ARRAY_SIZE(columns_), .row_bytes = sizeof(row), .text_rows = 5 \
+		TABLE(key_, "", row, columns_), .text_rows = 5 \
 	}
 
 static const struct table_kind devices_kind = NESTED("gpus", device_columns, struct device_row);
@@ -170,28 +167,20 @@ static const struct column group_columns[] = {
 /* clang-format on */
 
 static const struct table_kind ranks_kind = {
-	.key = "ranks",
-	.title = "RANKS: waits of ranks for each other in collective operations, and their causes",
-	.columns = rank_columns,
-	.n_columns = ARRAY_SIZE(rank_columns),
-	.row_bytes = sizeof(struct rank_row),
+	TABLE("ranks",
+	      "RANKS: waits of ranks for each other in collective operations, and their causes",
+	      struct rank_row, rank_columns),
 	.text_rows = 16,
 };
 
 static const struct table_kind steps_kind = {
-	.key = "rank_steps",
-	.title = "STEPS of the ranks",
-	.columns = steps_columns,
-	.n_columns = ARRAY_SIZE(steps_columns),
-	.row_bytes = sizeof(struct steps_row),
+	TABLE("rank_steps", "STEPS of the ranks", struct steps_row, steps_columns),
 };
 
 static const struct table_kind groups_kind = {
-	.key = "collectives",
-	.title = "COLLECTIVE OPERATIONS: how long ranks waited in them for the last one",
-	.columns = group_columns,
-	.n_columns = ARRAY_SIZE(group_columns),
-	.row_bytes = sizeof(struct group_row),
+	TABLE("collectives",
+	      "COLLECTIVE OPERATIONS: how long ranks waited in them for the last one",
+	      struct group_row, group_columns),
 	.text_rows = 10,
 	.detail = true,
 };

@@ -15,7 +15,6 @@ struct sharing_row {
 	uint64_t pid, device, user, from_ns, until_ns, shared_ns, partners, multiprocessors;
 };
 
-/* clang-format off */
 static const struct column sharing_columns[] = {
 	COLUMN(struct sharing_row, process, "process", UNIT_TEXT),
 	COLUMN(struct sharing_row, gpu, "GPU", UNIT_TEXT),
@@ -35,14 +34,10 @@ static const struct column sharing_columns[] = {
 	COLUMN_JSON(struct sharing_row, memory_limit, UNIT_TEXT),
 	COLUMN_JSON(struct sharing_row, multiprocessors, UNIT_PLAIN),
 };
-/* clang-format on */
 
 static const struct table_kind sharing_kind = {
-	.key = "sharing",
-	.title = "SHARED GPUS: processes that used one at the same time",
-	.columns = sharing_columns,
-	.n_columns = ARRAY_SIZE(sharing_columns),
-	.row_bytes = sizeof(struct sharing_row),
+	TABLE("sharing", "SHARED GPUS: processes that used one at the same time",
+	      struct sharing_row, sharing_columns),
 	.text_rows = 16,
 };
 
@@ -187,7 +182,6 @@ struct turn_row {
 	uint64_t pid, user, server, server_user, waited_ns;
 };
 
-/* clang-format off */
 static const struct column turn_columns[] = {
 	COLUMN(struct turn_row, process, "process", UNIT_TEXT),
 	COLUMN(struct turn_row, user, "user", UNIT_PLAIN),
@@ -197,18 +191,9 @@ static const struct column turn_columns[] = {
 	COLUMN_TEXT_WORDS(struct turn_row, text),
 	COLUMN_JSON(struct turn_row, pid, UNIT_PLAIN),
 };
-/* clang-format on */
 
 static const struct table_kind turn_kind = {
-	.key = "mps_turns",
-	.title = "WAITED FOR ANOTHER USER'S MPS SERVER",
-	.columns = turn_columns,
-	.n_columns = ARRAY_SIZE(turn_columns),
-	.row_bytes = sizeof(struct turn_row),
-	.advice =
-		"A daemon serves one user at a time: clients of another wait, without an error, "
-		"until the last client of the first has ended. Run them as one user, or give each "
-		"user a daemon with a CUDA_MPS_PIPE_DIRECTORY and GPUs of its own.",
+	TABLE("mps_turns", "WAITED FOR ANOTHER USER'S MPS SERVER", struct turn_row, turn_columns),
 };
 
 /* Processes of the trace that were that server's clients. */
@@ -277,7 +262,6 @@ struct mps_row {
 	uint64_t pid, user, daemon, server, server_user;
 };
 
-/* clang-format off */
 static const struct column mps_columns[] = {
 	COLUMN(struct mps_row, process, "process", UNIT_TEXT),
 	COLUMN(struct mps_row, client, "client", UNIT_TEXT),
@@ -291,14 +275,9 @@ static const struct column mps_columns[] = {
 	COLUMN(struct mps_row, pipe_directory, "pipe directory", UNIT_TEXT),
 	COLUMN_JSON(struct mps_row, pid, UNIT_PLAIN),
 };
-/* clang-format on */
 
 static const struct table_kind mps_kind = {
-	.key = "mps",
-	.title = "MPS: processes that found its control pipe",
-	.columns = mps_columns,
-	.n_columns = ARRAY_SIZE(mps_columns),
-	.row_bytes = sizeof(struct mps_row),
+	TABLE("mps", "MPS: processes that found its control pipe", struct mps_row, mps_columns),
 };
 
 /* Of any of its GPUs: "yes", "no"; NULL unknown. */

@@ -18,7 +18,6 @@ struct frame_row {
 	uint64_t line, offset;
 };
 
-/* clang-format off */
 static const struct column frame_columns[] = {
 	COLUMN_TEXT(struct frame_row, shown, ""),
 	COLUMN_JSON(struct frame_row, function, UNIT_TEXT),
@@ -29,14 +28,9 @@ static const struct column frame_columns[] = {
 	COLUMN_JSON(struct frame_row, inlined, UNIT_TEXT),
 	COLUMN_JSON(struct frame_row, interpreted, UNIT_TEXT),
 };
-/* clang-format on */
 
 const struct table_kind stack_table_kind = {
-	.key = "stack",
-	.title = "",
-	.columns = frame_columns,
-	.n_columns = ARRAY_SIZE(frame_columns),
-	.row_bytes = sizeof(struct frame_row),
+	TABLE("stack", "", struct frame_row, frame_columns),
 	.text_rows = 8,
 };
 

@@ -19,22 +19,17 @@ struct loss_row {
 	uint64_t count;
 };
 
-/* clang-format off */
 static const struct column loss_columns[] = {
 	COLUMN(struct loss_row, process, "process", UNIT_TEXT),
 	COLUMN(struct loss_row, count, "count", UNIT_COUNT),
 	COLUMN(struct loss_row, text, "what is missing", UNIT_TEXT),
 	COLUMN_JSON(struct loss_row, kind, UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind loss_kind = {
-	.key = "losses",
-	.title = "LOSSES: missing from the rest of this report",
+	TABLE("losses", "LOSSES: missing from the rest of this report", struct loss_row,
+	      loss_columns),
 	.missing = true,
-	.columns = loss_columns,
-	.n_columns = ARRAY_SIZE(loss_columns),
-	.row_bytes = sizeof(struct loss_row),
 };
 
 struct loss_rows {
@@ -134,20 +129,15 @@ struct host_row {
 	uint64_t processes, cpus;
 };
 
-/* clang-format off */
 static const struct column host_columns[] = {
 	COLUMN_JSON(struct host_row, host, UNIT_TEXT),
 	COLUMN_JSON(struct host_row, boot, UNIT_TEXT),
 	COLUMN_JSON(struct host_row, processes, UNIT_COUNT),
 	COLUMN_JSON(struct host_row, cpus, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind host_kind = {
-	.key = "hosts",
-	.columns = host_columns,
-	.n_columns = ARRAY_SIZE(host_columns),
-	.row_bytes = sizeof(struct host_row),
+	TABLE("hosts", NULL, struct host_row, host_columns),
 	.json_only = true,
 };
 
@@ -190,20 +180,15 @@ struct phase_row {
 	uint64_t begin_ns, end_ns;
 };
 
-/* clang-format off */
 static const struct column phase_columns[] = {
 	COLUMN_JSON(struct phase_row, process, UNIT_TEXT),
 	COLUMN_JSON(struct phase_row, begin_ns, UNIT_NS),
 	COLUMN_JSON(struct phase_row, end_ns, UNIT_NS),
 	COLUMN_JSON(struct phase_row, found, UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind phase_kind = {
-	.key = "phases",
-	.columns = phase_columns,
-	.n_columns = ARRAY_SIZE(phase_columns),
-	.row_bytes = sizeof(struct phase_row),
+	TABLE("phases", NULL, struct phase_row, phase_columns),
 	.json_only = true,
 };
 
@@ -268,7 +253,6 @@ struct summary_row {
 	uint64_t began_unix_s;
 };
 
-/* clang-format off */
 static const struct column summary_columns[] = {
 	COLUMN(struct summary_row, program, "program", UNIT_TEXT),
 	COLUMN_TEXT(struct summary_row, hosts, "hosts"),
@@ -302,14 +286,9 @@ static const struct column summary_columns[] = {
 	COLUMN_JSON(struct summary_row, problems, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, notes, UNIT_COUNT),
 };
-/* clang-format on */
 
 static const struct table_kind summary_kind = {
-	.key = "summary",
-	.title = "CUDASPY REPORT",
-	.columns = summary_columns,
-	.n_columns = ARRAY_SIZE(summary_columns),
-	.row_bytes = sizeof(struct summary_row),
+	TABLE("summary", "CUDASPY REPORT", struct summary_row, summary_columns),
 	.facts = true,
 };
 
@@ -551,7 +530,6 @@ struct flight_row {
 	uint64_t holder, pid, tid, elapsed_ns, since_ns, device, alive;
 };
 
-/* clang-format off */
 static const struct column flight_columns[] = {
 	COLUMN(struct flight_row, process, "process", UNIT_TEXT),
 	COLUMN(struct flight_row, tid, "thread", UNIT_PLAIN),
@@ -567,14 +545,10 @@ static const struct column flight_columns[] = {
 	COLUMN_JSON(struct flight_row, holder, UNIT_PLAIN),
 	COLUMN_LINE(struct flight_row, waiting, UNIT_TEXT),
 };
-/* clang-format on */
 
 static const struct table_kind flight_kind = {
-	.key = "in_flight",
-	.title = "IN FLIGHT when the trace ends: calls that had not returned",
-	.columns = flight_columns,
-	.n_columns = ARRAY_SIZE(flight_columns),
-	.row_bytes = sizeof(struct flight_row),
+	TABLE("in_flight", "IN FLIGHT when the trace ends: calls that had not returned",
+	      struct flight_row, flight_columns),
 	.text_rows = 16,
 };
 

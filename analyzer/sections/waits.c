@@ -51,11 +51,8 @@ static const struct column headline_columns[] = {
 /* clang-format on */
 
 static const struct table_kind headline_kind = {
-	.key = "waits",
-	.title = "WAITS: where the time inside calls went",
-	.columns = headline_columns,
-	.n_columns = ARRAY_SIZE(headline_columns),
-	.row_bytes = sizeof(struct headline_row),
+	TABLE("waits", "WAITS: where the time inside calls went", struct headline_row,
+	      headline_columns),
 	.facts = true,
 };
 

@@ -17,7 +17,6 @@ struct worst_call_row {
 	uint64_t root, root_device, root_ns, alike, alike_lost_ns;
 };
 
-/* clang-format off */
 static const struct column worst_call_columns[] = {
 	COLUMN(struct worst_call_row, at_ns, "at t =", UNIT_NS),
 	COLUMN(struct worst_call_row, function, "call", UNIT_TEXT),
@@ -44,14 +43,10 @@ static const struct column worst_call_columns[] = {
 	COLUMN_JSON(struct worst_call_row, alike_lost_ns, UNIT_NS),
 	COLUMN_TEXT_WORDS(struct worst_call_row, text),
 };
-/* clang-format on */
 
 static const struct table_kind worst_call_kind = {
-	.key = "worst_calls",
-	.title = "WORST CALLS, and what they waited for",
-	.columns = worst_call_columns,
-	.n_columns = ARRAY_SIZE(worst_call_columns),
-	.row_bytes = sizeof(struct worst_call_row),
+	TABLE("worst_calls", "WORST CALLS, and what they waited for", struct worst_call_row,
+	      worst_call_columns),
 	.text_rows = 5,
 };
 

@@ -21,7 +21,6 @@ static const char *find(const char *const *names, size_t count, unsigned int val
 	return text;
 }
 
-/* clang-format off */
 #define NAME(number, text) [number] = text,
 #define FUNCTION(name, list) \
 	const char *name(unsigned int value) \
@@ -52,7 +51,6 @@ FUNCTION(name_nccl_state, SPY_NCCL_STATE_NAMES)
 FUNCTION(name_window, SPY_WINDOW_NAMES)
 FUNCTION(name_cost, SPY_COST_NAMES)
 FUNCTION(name_part, SPY_PART_NAMES)
-/* clang-format on */
 
 const char *name_error(unsigned int result, bool driver)
 {

@@ -23,7 +23,6 @@
 
 /* ---- CUPTI's functions ----------------------------------------------------------------------- */
 
-/* clang-format off */
 #define NEEDED(F) \
 	F(cuptiSubscribe) \
 	F(cuptiUnsubscribe) \
@@ -42,7 +41,6 @@
 	F(cuptiActivityFlushPeriod) \
 	F(cuptiActivityEnableDriverApi) \
 	F(cuptiGetThreadIdType)
-/* clang-format on */
 
 #define FIELD(name) __typeof__(name) *name;
 static struct {

@@ -26,7 +26,6 @@
 
 typedef void (*handler)(int);
 
-/* clang-format off */
 #define FUNCTIONS(F) \
 	F(int, sigaction, (int, const struct sigaction *, struct sigaction *)) \
 	F(handler, signal, (int, handler)) \
@@ -37,7 +36,6 @@ typedef void (*handler)(int);
 	F(handler, sigset, (int, handler)) \
 	F(int, sigignore, (int)) \
 	F(int, siginterrupt, (int, int))
-/* clang-format on */
 
 static struct {
 #define POINTER(type, name, params) type(*name) params;
