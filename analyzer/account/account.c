@@ -4,7 +4,6 @@
  */
 #include <stdlib.h>
 #include <utlist.h>
-#include <string.h>
 #include "book.h"
 
 /* So many waits, and holders in them, of a thread's last calls are kept, for their waiters. */

@@ -3,7 +3,6 @@
  * hands. Called by the accounting for each wait; read by the report.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "locks.h"
 
 #define RING_FIRST 8

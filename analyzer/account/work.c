@@ -3,7 +3,6 @@
  * each call of the application.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "captures.h"
 #include "legacy.h"
 #include "stream_functions.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 #include "ahead.h"
 #include "base/jobs.h"
-#include "trace/position.h"
 
 /* A block takes as long to fill as some thousand records; all of them lie in the second cache of a processor. */
 #define BLOCKS 12

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 #include "ahead.h"
-#include "model/model.h"
 
 static size_t aligned(size_t bytes)
 {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "account/account.h"
-#include "blame.h"
 #include "holders.h"
 
 /* Stretches of one wait that are kept, the first of them exactly. */

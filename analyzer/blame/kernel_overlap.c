@@ -4,7 +4,6 @@
  * such calls are, some time after it has returned.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "blame.h"
 #include "account/account.h"
 

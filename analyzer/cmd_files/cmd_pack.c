@@ -7,7 +7,6 @@
 #include <unistd.h>
 #include "cmd/command.h"
 #include "packing.h"
-#include "base/redact.h"
 
 struct options {
 	const char *output;

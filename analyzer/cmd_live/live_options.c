@@ -2,7 +2,6 @@
  * analyzer/cmd_live/live_options.c: which running programs to look at. Called by `ps`, `top` and `snapshot`.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "analysis.h"
-#include "cmd_report.h"
 #include "cmd/output.h"
 #include "why_place.h"
 #include "base/redact.h"

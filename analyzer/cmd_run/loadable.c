@@ -3,7 +3,6 @@
  * program that the shim cannot get into would leave an empty report and no word why.
  */
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,7 +12,6 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-#include "base/util.h"
 #include "loadable.h"
 
 #define SCRIPTS_MOST 4 /* one naming the next as its interpreter: as many as Linux follows */

@@ -5,7 +5,6 @@
 #include "holder_cure.h"
 #include "starved_gpus.h"
 #include "table.h"
-#include "text/text.h"
 
 static const char *who_keeps(const struct starved_gpus *h)
 {

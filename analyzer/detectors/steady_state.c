@@ -21,7 +21,6 @@
 #include "table.h"
 #include "findings/site.h"
 #include "text/text.h"
-#include "trace/names.h"
 
 #define ROUNDS_LEAST 5
 #define TENTHS_LEAST 4

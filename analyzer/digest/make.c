@@ -6,7 +6,6 @@
 #include "make.h"
 #include "base/redact.h"
 #include "findings/gpu_use.h"
-#include "text/text.h"
 #include "trace/losses.h"
 
 uint64_t digest_text(struct digest_builder *m, const char *text)

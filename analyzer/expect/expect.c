@@ -8,7 +8,6 @@
 #include "expect.h"
 #include "priors.h"
 #include "base/format.h"
-#include "model/model.h"
 #include "trace/names.h"
 
 /* Sizes are told from others that are at most this many buckets (two octaves) away. */

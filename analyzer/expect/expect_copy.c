@@ -3,7 +3,6 @@
  * analyzer/parallel/.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "expect.h"
 
 struct call_class *expect_class_of_key(struct expect *e, const struct class_key *key)

@@ -3,14 +3,10 @@
  * read by report.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 #include "profile.h"
 #include "base/outfile.h"
 #include "trace/names.h"

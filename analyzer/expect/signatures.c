@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "signatures.h"
-#include "model/model.h"
 
 #define PLACES_FIRST 64
 #define PLACES_MOST 16384 /* half of them in use at most */

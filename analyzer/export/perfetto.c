@@ -6,7 +6,6 @@
  * (FILE.2, FILE.3 …), in which all that is referred to is written again: each can be looked at by itself. A slice is in the
  * file of the time at which it ended.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "bytes.h"

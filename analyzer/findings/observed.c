@@ -2,7 +2,6 @@
  * analyzer/findings/observed.c: what a detector may ask about a call it is shown. Called by the
  * detectors, while the records are read.
  */
-#include "detector.h"
 #include "site.h"
 
 /* Code differs: a load is longer than any of those that had nothing to wait for, and still nothing

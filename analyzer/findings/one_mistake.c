@@ -8,7 +8,6 @@
 #include <string.h>
 #include "detector.h"
 #include "one_mistake.h"
-#include "text/where.h"
 
 static bool is(const struct finding *f, const char *id)
 {

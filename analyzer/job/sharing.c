@@ -6,7 +6,6 @@
 #include "job.h"
 #include "findings/finding.h"
 #include "findings/sharing.h"
-#include "text/text.h"
 
 #define TENANTS_MOST 4096 /* of one GPU that are compared: the first ones */
 

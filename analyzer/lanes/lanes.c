@@ -3,7 +3,6 @@
  */
 #include <stdlib.h>
 #include "collect.h"
-#include "findings/rank_words.h"
 #include "trace/names.h"
 
 /* ---- which lane ------------------------------------------------------------------------------- */

@@ -3,7 +3,6 @@
  */
 #include <stdlib.h>
 #include "collect.h"
-#include "detectors/table.h"
 #include "findings/detector.h"
 #include "text/text.h"
 

@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "ras.h"
-#include "text/text.h"
 #include "verdict.h"
 
 #define ANSWER_MOST ((size_t)1 << 20) /* bytes */

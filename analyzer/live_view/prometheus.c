@@ -5,7 +5,6 @@
  */
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "base/lines.h"
 #include "prometheus.h"
 #include "base/outfile.h"

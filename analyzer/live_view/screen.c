@@ -7,11 +7,9 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <time.h>
-#include "base/format.h"
 #include "base/lines.h"
 #include "screen.h"
 #include "text/text.h"
-#include "trace/names.h"
 
 #define LEAST_LINES 8
 #define LEAST_COLUMNS 40

@@ -3,7 +3,6 @@
  * that show only those.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "findings.h"
 #include "base/format.h"

@@ -6,7 +6,6 @@
  * Where the trace has gaps there is one more, "complete-data": skipped, or an error if the gate
  * cannot judge.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "findings.h"

@@ -2,7 +2,6 @@
  * analyzer/render/text.c: a finished report as text for a person, as wide as the screen. Called by
  * the commands.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "render.h"

@@ -9,7 +9,6 @@
 #include "stack.h"
 #include "trace.h"
 #include "blame/blame.h"
-#include "ranks/ranks.h"
 #include "findings/detector.h"
 #include "findings/site.h"
 #include "text/where.h"

@@ -3,7 +3,6 @@
  * sections behind it. Called by `report` and `why`.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "findings.h"
 #include "waits.h"
 #include "findings/site.h"

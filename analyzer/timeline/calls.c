@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include "events.h"
 #include "idle/causes.h"
-#include "lanes/names.h"
 #include "text/text.h"
 #include "trace/names.h"
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include "events.h"
 #include "account/streams.h"
-#include "lanes/names.h"
 
 /* Of values that change more often, the last one in so long is told: 20 us, or more of a long recording. */
 #define COUNTER_STEP_NS 20000

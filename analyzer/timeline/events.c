@@ -5,8 +5,6 @@
 #include "events.h"
 #include "findings/rank_words.h"
 #include "idle/causes.h"
-#include "lanes/names.h"
-#include "text/text.h"
 #include "trace/names.h"
 
 /* ---- names ------------------------------------------------------------------------------------- */

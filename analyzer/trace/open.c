@@ -15,7 +15,6 @@
 #include "open.h"
 #include "parts.h"
 #include "base/redact.h"
-#include "cudaspy/metadata_layout.h"
 
 /* Takes "-NUMBER" off the end of a name. */
 static bool take_number(char *name, uint32_t *number)

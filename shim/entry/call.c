@@ -9,7 +9,6 @@
 #include "process/own_stack.h"
 #include "record/board.h"
 #include "lib/clock.h"
-#include "arch/frame_layout.h"
 #include "probe/caller.h"
 #include "probe/waiters.h"
 #include "hook/resolve.h"

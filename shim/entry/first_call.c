@@ -4,7 +4,6 @@
  */
 #include "hook/resolve.h"
 #include "hook/slots.h"
-#include "inspect/inspect.h"
 #include "process/own_stack.h"
 #include "entry/lifecycle.h"
 #include "record/notes.h"

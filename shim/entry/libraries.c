@@ -3,11 +3,9 @@
  * threads, within its dlopen, dlmopen and dlclose.
  */
 #include <dlfcn.h>
-#include <stdatomic.h>
 #include "describe/describe.h"
 #include "hook/loader.h"
 #include "hook/wrap.h"
-#include "inspect/inspect.h"
 #include "lib/signal_guard.h"
 #include "process/elf_scan.h"
 #include "process/own_stack.h"

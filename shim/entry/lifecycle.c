@@ -14,7 +14,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "arch/processor.h"
 #include "describe/describe.h"
 #include "entry/lifecycle.h"
 #include "entry/subsystems.h"

@@ -10,7 +10,6 @@
 #include "hook/resolve.h"
 #include "hook/slots.h"
 #include "hook/wrap.h"
-#include "inspect/inspect.h"
 #include "nccl/profiler.h"
 #include "process/options.h"
 #include "entry/lifecycle.h"

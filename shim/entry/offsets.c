@@ -4,7 +4,6 @@
  */
 #include <stddef.h>
 #include "arch/frame_layout.h"
-#include "record/board.h"
 #include "state/thread.h"
 
 #define DEFINE(name, value) __asm__(".ascii \"@define " #name " %c0\"" : : "i"((long)(value)))

@@ -12,7 +12,6 @@
 #include "process/options.h"
 #include "record/message.h"
 #include "record/notes.h"
-#include "state/session.h"
 #include "window/plan.h"
 
 /* Does a list name something that is not there? */

@@ -27,7 +27,6 @@
 #include "record/notes.h"
 #include "record/sched.h"
 #include "sample/sampler.h"
-#include "state/session.h"
 #include "stack/python.h"
 #include "stack/stack.h"
 #include "window/capture.h"

@@ -5,7 +5,6 @@
  */
 #include <dlfcn.h>
 #include <link.h>
-#include <stdint.h>
 #include <string.h>
 #include "gpu/gpu.h"
 #include "hook/loader.h"

@@ -3,7 +3,6 @@
  * first call or look-up finds it. Runs on the application's threads, at first calls and look-ups
  * only.
  */
-#include <stdatomic.h>
 #include "hook/loader.h"
 #include "hook/resolve.h"
 #include "hook/slots.h"

@@ -2,10 +2,8 @@
  * shim/hook/wrap.c: from a real function to the stub that is handed out for it. Runs on the
  * application's threads, at look-ups only, under the wrap lock.
  */
-#include <stdatomic.h>
 #include "process/heap.h" /* before uthash.h */
 #include <uthash.h>
-#include "hook/loader.h"
 #include "hook/resolve.h"
 #include "hook/slots.h"
 #include "hook/wrap.h"

@@ -13,7 +13,6 @@
 #include "hook/resolve.h"
 #include "inspect/inspect_common.h"
 #include "inspect/memory.h"
-#include "state/session.h"
 
 /* Places of the rows. */
 enum { OBJECT = 1, OUT = 3, DEVICE = 4 };

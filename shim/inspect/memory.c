@@ -22,7 +22,6 @@
  * cheap (130 ns) next to what changes the map.
  */
 #include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
 #include "cudaspy/function_numbers.h"
 #include "describe/describe.h"

@@ -3,7 +3,6 @@
  * thread, by their names. Data, made when the shim is compiled.
  */
 #include "cudaspy/function_numbers.h"
-#include "inspect/inspect.h"
 
 /* "..._ptsz" or "..._ptds" */
 #define PER_THREAD(text) \

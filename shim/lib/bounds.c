@@ -13,7 +13,6 @@
 #include "arch/processor.h"
 #include <pthread.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>

@@ -2,7 +2,6 @@
  * shim/lib/clock.c: which clock a trace uses, and how it relates to the system's clocks. Called by
  * lifecycle.c when the library is loaded and when a session begins and ends.
  */
-#include <stdlib.h>
 #include <time.h>
 #include "lib/clock.h"
 

@@ -6,9 +6,7 @@
 #include <errno.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 #include "lib/lock.h"
-#include "arch/processor.h"
 
 #define YIELDS 20
 #define NAP_NS 50000

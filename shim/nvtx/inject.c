@@ -21,8 +21,6 @@
 #include "lib/lock.h"
 #include "nvtx/callbacks.h"
 #include "nvtx/inject.h"
-#include "nvtx/ranges.h"
-#include "process/folder.h"
 #include "process/options.h"
 #include "record/board.h"
 #include "state/session.h"

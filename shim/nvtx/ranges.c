@@ -7,7 +7,6 @@
  * pop ends, and how deep it was. Nothing here takes a lock, but where a packet is full and where a
  * thing is named.
  */
-#include <errno.h>
 #include <string.h>
 #include "lib/lock.h"
 #include "record/range_names.h"

@@ -6,8 +6,6 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
-#include "arch/processor.h"
 #include "describe/describe.h"
 #include "parts/parts.h"
 #include "process/options.h"

@@ -6,7 +6,6 @@
 #include "arch/frame_layout.h"
 #include "probe/caller.h"
 #include "probe/waiters.h"
-#include "probe/probe.h"
 #include "record/board.h"
 #include "state/thread.h"
 

@@ -11,9 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include "probe/caller.h"
 #include "probe/outside.h"
-#include "probe/probe.h"
 #include "probe/query.h"
 #include "probe/wait.h"
 #include "record/board.h"

@@ -5,7 +5,6 @@
  * without CUDA calls. Hence no sanitizer in this file, and nothing here but a branch and the call.
  * What a wait becomes is decided by outside.c.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>

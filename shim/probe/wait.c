@@ -8,14 +8,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include "lib/clock.h"
 #include "record/board.h"
 #include "lib/signal_guard.h"
 #include "lib/thread_name.h"
 #include "probe/caller.h"
 #include "probe/waiters.h"
-#include "probe/probe.h"
 #include "state/session.h"
 #include "probe/wait.h"
 

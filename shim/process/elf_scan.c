@@ -12,10 +12,8 @@
 #include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "lib/signal_guard.h"
-#include "arch/processor.h"
 #include "process/elf_scan.h"
 #include "lib/lock.h"
 #include "lib/peek.h"

@@ -14,7 +14,6 @@
 #include <sys/syscall.h>
 #include <sys/statfs.h>
 #include <unistd.h>
-#include "arch/processor.h"
 #include "process/ranks.h"
 #include "lib/clock.h"
 #include "lib/disk.h"

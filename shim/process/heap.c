@@ -3,7 +3,6 @@
  * chunks, large ones are maps of their own; what is given back waits for the next of its size.
  * Called in slow paths, on any thread.
  */
-#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "state/board_fields.h"

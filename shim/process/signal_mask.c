@@ -3,7 +3,6 @@
  * as they are. Runs on any thread, within its calls of pthread_sigmask and sigprocmask, and at both
  * ends of the shim's slow paths.
  */
-#include <errno.h>
 #include <stdatomic.h>
 #include "lib/elf_object.h"
 #include "lib/signal_guard.h"

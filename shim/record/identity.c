@@ -7,7 +7,6 @@
  * once: in a folder that has been another user's anything may lie under any name, and must not be
  * given away.
  */
-#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>

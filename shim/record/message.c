@@ -3,14 +3,12 @@
  * stored. Runs on the application's threads, in slow paths.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include "process/folder.h"
 #include "process/options.h"

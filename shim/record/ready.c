@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include "arch/processor.h"
 #include "process/own_stack.h"
 #include "process/options.h"
 #include "record/truncation.h"

@@ -7,8 +7,6 @@
  * files. First the folder gets a hidden name: a process that is killed in the middle leaves no half of a part to read.
  * Files are deleted a few at a time, for the time that it takes is the application's.
  */
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,7 +14,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "arch/processor.h"
 #include "process/options.h"
 #include "record/board.h"
 #include "record/part.h"

@@ -8,9 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 #include "lib/bounds.h"
-#include "arch/processor.h"
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/board.h"

@@ -12,7 +12,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "record/board.h"
-#include "arch/processor.h"
 #include "lib/disk.h"
 #include "lib/elf_object.h"
 #include "lib/lock.h"

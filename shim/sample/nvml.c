@@ -13,7 +13,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include "hook/loader.h"
-#include "lib/clock.h"
 #include "lib/lock.h"
 #include "lib/signal_guard.h"
 #include "process/options.h"

@@ -10,9 +10,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-#include "arch/processor.h"
 #include "lib/clock.h"
 #include "process/elf_scan.h"
 #include "process/options.h"

@@ -29,7 +29,6 @@
 #include "process/options.h"
 #include "state/libraries.h"
 #include "state/session.h"
-#include "arch/frame_layout.h"
 #include "stack/python.h"
 #include "record/sched.h"
 #include "stack/stack.h"

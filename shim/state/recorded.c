@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include "arch/processor.h"
 #include "state/board_fields.h"
 #include "state/recorded.h"
 #include "state/session.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 #include "cudaspy/windows.h"
 #include "parts/parts.h"
-#include "process/options.h"
 #include "process/own_stack.h"
 #include "record/board.h"
 #include "state/recorded.h"
