@@ -11,15 +11,169 @@
 #define CUDASPY_BLAME_H
 
 #include "journal.h"
-#include "kernel_overlap.h"
 #include "subject.h"
-#include "unattributed.h"
-#include "worst_calls.h"
+#include "edges.h"
+#include "account/buckets.h"
+#include "base/util.h"
 
 struct accounting;
 struct thread_account;
 struct completed_call;
 struct join;
+struct model;
+struct request;
+struct stretch;
+struct wait;
+struct blame;
+struct range_name;
+struct wait_chain_link;
+
+/*
+ * ---- kernel_overlap.c: which other threads were in the kernel module. Its locks cannot be
+ * watched, but it is one for all threads of a machine, also for those of other processes: a call
+ * that is in it longer than such calls are may have waited for any thread with requests in it
+ * meanwhile. That is concluded from overlap: it is never measured, and kept separate from what
+ * is.
+ */
+
+struct kernel_overlap {
+	/* Holders are the other threads in it; waited_ns, by how much longer a waiter's calls were.
+	 * All are inferred. */
+	struct blame_edges edges;
+	struct request *
+		ring; /* the last ones of all threads, in the order of their ends; NULL: none yet */
+	size_t ring_size; /* a power of two */
+	uint64_t requests; /* so far */
+	struct stretch *own; /* of the call in hand */
+	size_t n_own, own_size;
+	struct journal *journal; /* of a part: then all is written there, and the rest is empty */
+	/* While journals are replayed, threads have no index yet: by their numbers (thread_account), from 1. */
+	const struct thread **numbered;
+	size_t n_numbered;
+	bool numbers;
+};
+
+void kernel_overlap_release(struct kernel_overlap *c);
+
+/* A thread was in the kernel module, for the call in progress. */
+void kernel_overlap_add_wait(struct kernel_overlap *c, struct thread_account *account, uint32_t fn,
+			     const struct wait *w);
+
+/* Of a divided call: was it in the kernel module for so long that other threads in it are worth a
+ * search? */
+bool kernel_overlap_is_significant(const struct completed_call *f);
+
+/* Says so, when other threads' requests of the same time have been met, too. account: the thread's. */
+void kernel_overlap_find(struct accounting *a, struct thread_account *account,
+			 const struct completed_call *f);
+
+/* For the replay of a journal: as if it had been met, or searched for, now. */
+void kernel_overlap_replay(struct accounting *a, const struct journal_entry *entry);
+
+/* After that: threads have their indices. */
+void kernel_overlap_renumber(struct kernel_overlap *c);
+
+/* ---- worst_calls.c: the calls that lost most, of those that have to do with the subject. */
+
+/* One of the calls that lost most. */
+#define WORST_CALLS 48
+#define WORST_CALL_ROOTS 8
+struct worst_call {
+	uint64_t serial; /* 0: none */
+	struct reading_position at; /* of its record */
+	struct thread *thread;
+	uint32_t fn;
+	uint8_t device;
+	/* expected_ns: as in struct completed_call */
+	uint64_t begin_ns, end_ns, expected_ns, lost_ns;
+	uint64_t return_address; /* return address, 0 unknown */
+	const struct stack *stack; /* NULL: none was taken */
+	struct range_name *range; /* innermost one of the program's; NULL: none */
+	uint64_t bucket_ns[BUCKET_COUNT];
+	/* the lock that it waited for longest, so long, and the thread that held it longest */
+	const struct lock *lock;
+	uint64_t lock_ns;
+	bool inferred; /* no probe saw a lock: the holder below was in the way, by overlap */
+	struct thread *holder;
+	uint32_t holder_fn;
+	uint8_t holder_device;
+	uint64_t held_ns;
+	/* enum spy_wait_kind: of its waits for what is no lock those that were longest together */
+	uint8_t slept_kind;
+	uint64_t slept_ns; /* all of these */
+	/* whose requests were longest in the kernel module during its own, as far as it took longer
+	 * there: kernel_overlap.c */
+	struct thread *overlap_thread;
+	uint32_t overlap_fn;
+	uint8_t overlap_device;
+	uint64_t overlap_ns;
+	const char *why; /* such a call may wait for the GPU; NULL: it may not */
+	struct worst_call_root {
+		const struct lock *lock; /* the first of the chain */
+		struct thread *thread;
+		uint32_t fn;
+		uint8_t device, cause;
+		double ns;
+	} roots[WORST_CALL_ROOTS];
+};
+
+/* For the replay of a journal: a call takes part, of which nothing else is known, if it is one of the worst so far. */
+void worst_call_replay(struct blame *b, struct thread *thread, uint64_t end_ns, uint64_t lost_ns,
+		       uint64_t serial);
+
+/* Is it one of the worst? Returns its serial, 0 if not. why: as in struct gpu_waits. */
+uint64_t worst_call_add(struct accounting *a, const struct completed_call *call, uint64_t lost_ns,
+			const char *why);
+
+/* The same call's entry, if it still is one of the worst; else NULL. */
+struct worst_call *worst_call_of(struct blame *b, const struct completed_call *call);
+
+/* Adds a part of the waiting of the call of that serial, if it still is one of the worst. */
+void worst_call_add_root(struct blame *b, uint64_t serial, const struct worst_call_root *more);
+
+/* No probe saw what the call of the link waited for: the holder was in its way. */
+void worst_call_infer(struct blame *b, const struct wait_chain_link *link);
+
+/*
+ * ---- unattributed.c: long calls in which no probe saw why: of a process recorded without
+ * probes, or that waited for a lock which is not the C library's; and calls that were longer in
+ * the kernel module than such calls are. Which call was in the way is concluded from overlap
+ * (kernel_overlap.c), as soon as the calls of other threads that overlap have returned.
+ */
+
+/* Of a process. */
+struct unattributed_waits {
+	struct completed_call *all; /* until it is time to look for overlap */
+	size_t n;
+	uint64_t due_ns; /* when it is, of the first of them */
+	/* with probes that have seen no lock so far */
+	struct wait_chain_link *guesses;
+	size_t n_guesses;
+	bool locks_seen; /* probes have seen a lock of the process */
+};
+
+/* An unattributed wait is kept for so long, and longer if its call was long: the call that was in
+ * the way returns about then. */
+#define UNATTRIBUTED_DELAY_NS 100000
+
+/* None is looked at before that time, whatever is met from now on. */
+static inline uint64_t unattributed_due(const struct unattributed_waits *r, uint64_t now_ns)
+{
+	uint64_t ns = now_ns + UNATTRIBUTED_DELAY_NS;
+
+	return r->n && r->due_ns < ns ? r->due_ns : ns;
+}
+
+void unattributed_release(struct unattributed_waits *r);
+
+/* A call has returned: is it one? */
+void unattributed_remember(struct accounting *a, const struct completed_call *f);
+
+/* Looks at those of the process that are due. */
+void unattributed_resolve(struct accounting *a, size_t process, uint64_t now_ns);
+
+/* After the last record: at all of them. */
+void unattributed_finish(struct accounting *a);
 
 /* Whose wait it was, wherever the blame goes. */
 struct blame_origin {

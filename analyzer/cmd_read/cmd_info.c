@@ -7,8 +7,7 @@
 #include "base/redact.h"
 #include "base/jobs.h"
 #include "render/render.h"
-#include "sections/files.h"
-#include "sections/trace.h"
+#include "sections/sections.h"
 
 #define SCHEMA "cudaspy-info-1"
 

@@ -16,18 +16,7 @@
 #include "lanes/lanes.h"
 #include "base/jobs.h"
 #include "render/render.h"
-#include "sections/calls.h"
-#include "sections/cost.h"
-#include "sections/expectations.h"
-#include "sections/files.h"
-#include "sections/filters.h"
-#include "sections/findings.h"
-#include "sections/gpus.h"
-#include "sections/ranges.h"
-#include "sections/ranks.h"
-#include "sections/sharing.h"
-#include "sections/trace.h"
-#include "sections/waits.h"
+#include "sections/sections.h"
 
 /* What a report is made of, while it is. */
 struct making {

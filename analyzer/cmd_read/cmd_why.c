@@ -15,11 +15,7 @@
 #include "findings/gate.h"
 #include "base/jobs.h"
 #include "render/render.h"
-#include "sections/files.h"
-#include "sections/filters.h"
-#include "sections/ranks.h"
-#include "sections/trace.h"
-#include "sections/waits.h"
+#include "sections/sections.h"
 
 #define SCHEMA "cudaspy-why-1"
 

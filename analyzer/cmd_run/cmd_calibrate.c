@@ -15,7 +15,7 @@
 #include "expect/calibrate_work.h"
 #include "expect/profile.h"
 #include "render/render.h"
-#include "sections/expectations.h"
+#include "sections/sections.h"
 
 #define WORKLOAD "--workload"
 #define DEVICES_MAX 64

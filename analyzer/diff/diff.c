@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "diff_headline.h"
+#include "diff.h"
 #include "account/buckets.h"
 #include "base/format.h"
 #include "text/text.h"

@@ -3,7 +3,7 @@
  * by diff.c.
  */
 #include <stdlib.h>
-#include "diff_headline.h"
+#include "diff.h"
 #include "base/format.h"
 
 /* ---- the headline --------------------------------------------------------------------------- */

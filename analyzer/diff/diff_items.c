@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "diff_items.h"
+#include "diff.h"
 #include "account/buckets.h"
 #include "base/format.h"
 

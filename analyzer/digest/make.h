@@ -6,7 +6,7 @@
 
 #include "digest.h"
 #include "findings/analyzed.h"
-#include "sections/idle_causes.h"
+#include "sections/sections.h"
 
 /* What a rank's rows are made of. For the files of this folder. */
 struct digest_builder {

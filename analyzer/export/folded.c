@@ -8,9 +8,8 @@
 #include "bytes.h"
 #include "export.h"
 #include "base/lines.h"
-#include "lanes/labels.h"
-#include "lanes/names.h"
-#include "sections/stack.h"
+#include "lanes/lanes.h"
+#include "sections/sections.h"
 #include "text/text.h"
 
 #define NODES_MOST (1u << 20) /* what comes then is added to the node that it would be below */

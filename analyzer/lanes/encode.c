@@ -3,8 +3,7 @@
  */
 #include <jansson.h>
 #include <stdlib.h>
-#include "collect.h"
-#include "names.h"
+#include "lanes.h"
 #include "base/lines.h"
 #include "base/redact.h"
 #include "findings/rank_words.h"

@@ -3,7 +3,7 @@
  * read.
  */
 #include <stdlib.h>
-#include "labels.h"
+#include "lanes.h"
 #include "base/format.h"
 #include "base/redact.h"
 #include "model/python.h"

@@ -2,7 +2,7 @@
  * analyzer/lanes/lanes.c: what the main reading shows, put into lanes. Called for each call, wait, range and operation.
  */
 #include <stdlib.h>
-#include "collect.h"
+#include "lanes.h"
 #include "trace/names.h"
 
 /* ---- which lane ------------------------------------------------------------------------------- */

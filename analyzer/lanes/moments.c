@@ -2,7 +2,7 @@
  * analyzer/lanes/moments.c: where in the timeline a finding is seen best. Called when all is read.
  */
 #include <stdlib.h>
-#include "collect.h"
+#include "lanes.h"
 #include "findings/detector.h"
 #include "text/text.h"
 

@@ -1,7 +1,7 @@
 /*
  * analyzer/lanes/names.c: what lanes are called. Called once for each.
  */
-#include "names.h"
+#include "lanes.h"
 
 const char *text_lane_of_thread(struct arena *texts, const struct thread *thread)
 {

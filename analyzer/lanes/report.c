@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 #include <zlib.h>
-#include "collect.h"
+#include "lanes.h"
 
 /* ---- another reading --------------------------------------------------------------------------- */
 

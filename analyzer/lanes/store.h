@@ -27,7 +27,7 @@ enum item_kind {
 		ITEM_KIND_COUNT
 };
 
-/* What a value is: P a number, N a name, W a place (labels.h), L a lock's index + 1, F a function + 1, T a thread's index + 1,
+/* What a value is: P a number, N a name, W a place (labels.c), L a lock's index + 1, F a function + 1, T a thread's index + 1,
  * R a rank's index + 1. */
 enum item_value {
 	VALUE_PLAIN = 'P',

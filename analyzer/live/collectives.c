@@ -27,7 +27,7 @@ static uint64_t ago(const struct live_process *process, uint64_t ns)
 	return now - min_u64(now, ns);
 }
 
-static const char *operation_text(const struct live_words *w, const struct recent_op *op)
+static const char *operation_text(const struct live_words *w, const struct recent_operation *op)
 {
 	return arena_printf(w->texts, "nccl%s #%llu", name_nccl_func(op->func),
 			    (unsigned long long)op->seq);
@@ -56,7 +56,7 @@ static bool waits_for_gpu(const struct live_process *process, uint64_t since_ns)
 /* Has recording stopped since the operation was submitted? Then it may have ended, and others be submitted, unseen. But
  * not while a thread has been in a wait for the GPU since before. */
 static bool may_have_gone_on(const struct live_words *w, const struct live_rank *rank,
-			     const struct recent_op *op)
+			     const struct recent_operation *op)
 {
 	const struct process *model = model_of(w, rank);
 	uint64_t stopped_ns = model->dormant_since_ns;
@@ -70,10 +70,11 @@ static bool may_have_gone_on(const struct live_words *w, const struct live_rank 
 }
 
 /* Where NCCL says nothing of its end, by what the threads do. */
-static const struct recent_op *first_open(const struct live_words *w, const struct live_rank *rank)
+static const struct recent_operation *first_open(const struct live_words *w,
+						 const struct live_rank *rank)
 {
 	const struct recent_comm *comm = rank->comm;
-	const struct recent_op *op = comm->ops;
+	const struct recent_operation *op = comm->ops;
 
 	if (!comm->n_ops || may_have_gone_on(w, rank, op))
 		return NULL;
@@ -99,13 +100,13 @@ static bool is_whole(const struct live_words *w, const struct live_rank *rank)
 			: !model->opened_ns && !w->live->recent.partly;
 }
 
-static bool same_op(const struct recent_op *a, const struct recent_op *b)
+static bool same_op(const struct recent_operation *a, const struct recent_operation *b)
 {
 	return a->func == b->func && a->seq == b->seq;
 }
 
 /* Its place among those that have not ended; n_ops: it is none of them. */
-static size_t place_of(const struct recent_comm *comm, const struct recent_op *op)
+static size_t place_of(const struct recent_comm *comm, const struct recent_operation *op)
 {
 	size_t i;
 
@@ -114,17 +115,17 @@ static size_t place_of(const struct recent_comm *comm, const struct recent_op *o
 	return i;
 }
 
-static bool has_queued(const struct live_rank *rank, const struct recent_op *op)
+static bool has_queued(const struct live_rank *rank, const struct recent_operation *op)
 {
 	return rank->open && place_of(rank->comm, op) < rank->comm->n_ops;
 }
 
-static bool has_submitted(const struct live_rank *rank, const struct recent_op *op)
+static bool has_submitted(const struct live_rank *rank, const struct recent_operation *op)
 {
 	return rank->comm->submitted[op->func] && rank->comm->last_seq[op->func] >= op->seq;
 }
 
-static enum rank_at at_of(const struct live_rank *rank, const struct recent_op *op)
+static enum rank_at at_of(const struct live_rank *rank, const struct recent_operation *op)
 {
 	if (rank->open && same_op(rank->open, op))
 		return RANK_AT;
@@ -141,7 +142,7 @@ static enum rank_at at_of(const struct live_rank *rank, const struct recent_op *
 struct group {
 	struct live_rank *ranks;
 	size_t n;
-	const struct recent_op *op;
+	const struct recent_operation *op;
 	uint64_t first_ns; /* ago, that the first of those that are at it submitted it */
 	uint64_t n_at[RANK_UNKNOWN + 1];
 	uint64_t behind; /* of those that are at it, work stands in front of */
@@ -152,7 +153,7 @@ static uint64_t not_there(const struct group *g)
 	return g->n_at[RANK_ELSEWHERE] + g->n_at[RANK_MISSING] + g->n_at[RANK_UNKNOWN];
 }
 
-static void look_from(struct group *g, const struct recent_op *op)
+static void look_from(struct group *g, const struct recent_operation *op)
 {
 	g->op = op;
 	g->first_ns = g->behind = 0;
@@ -185,7 +186,7 @@ static void look_at(struct group *g)
 	struct group most = {0};
 
 	for (size_t i = 0; i < g->n; i++) {
-		const struct recent_op *op = g->ranks[i].open;
+		const struct recent_operation *op = g->ranks[i].open;
 
 		for (size_t j = 0; op && j < i; j++) /* it has been seen from there */
 			if (g->ranks[j].open && same_op(g->ranks[j].open, op))
@@ -275,7 +276,7 @@ static const char *front_text(const struct live_words *w, const struct live_rank
 }
 
 /* Have those that are at the group's operation left that one behind? */
-static bool others_are_past(const struct group *g, const struct recent_op *op)
+static bool others_are_past(const struct group *g, const struct recent_operation *op)
 {
 	for (size_t i = 0; i < g->n; i++)
 		if (is_at(&g->ranks[i]) && at_of(&g->ranks[i], op) == RANK_PAST)

@@ -59,7 +59,7 @@ struct recent_lock {
 #define RECENT_FRONTS 2 /* of an operation: in its own stream, in one that its stream waits for */
 
 /* A collective operation that a rank has submitted. */
-struct recent_op {
+struct recent_operation {
 	bool follows, graph;
 	uint8_t func, bytes_each;
 	uint32_t id;
@@ -83,12 +83,12 @@ struct recent_comm {
 	uint8_t device;
 	char name[32];
 	bool known; /* its own record was read */
-	struct recent_op last; /* of all that it has submitted */
+	struct recent_operation last; /* of all that it has submitted */
 	bool submitted[SPY_NCCL_FUNCS]; /* one of these, the last of them with this number: */
 	uint64_t last_seq[SPY_NCCL_FUNCS];
 	/* Those that are not known to have ended, in the order in which they were submitted: but no sends and receives, and
 	 * none that were captured into a graph. */
-	struct recent_op *ops;
+	struct recent_operation *ops;
 	size_t n_ops;
 	uint64_t operations; /* that were read of */
 	UT_hash_handle hh;
@@ -136,7 +136,8 @@ uint64_t recent_outstanding(const struct recent *recent, uint32_t process, uint3
 bool recent_is_outstanding(const struct recent *recent, const struct recent_piece *piece);
 
 /* Work in front of the operation that may not have ended; NULL: none is known. */
-const struct recent_piece *recent_in_front(const struct recent *recent, const struct recent_op *op);
+const struct recent_piece *recent_in_front(const struct recent *recent,
+					   const struct recent_operation *op);
 
 /* The stack of the last call from there that has one; NULL: there is none. */
 const struct stack *recent_stack(const struct recent *recent, uint32_t process, uint64_t caller);

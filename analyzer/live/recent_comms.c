@@ -37,14 +37,14 @@ void recent_see_comm(struct recent *r, const struct record *record)
 	comm->name[sizeof(comm->name) - 1] = '\0';
 }
 
-static bool is_compared(const struct recent_op *op)
+static bool is_compared(const struct recent_operation *op)
 {
 	return !op->graph && op->func != SPY_NCCL_SEND && op->func != SPY_NCCL_RECV &&
 	       op->func != SPY_NCCL_OTHER;
 }
 
 /* The operation is the work that its thread handed over last: it is no other operation's front. */
-static void place_in_stream(struct recent *r, struct recent_op *op)
+static void place_in_stream(struct recent *r, struct recent_operation *op)
 {
 	struct recent_work *work = recent_handed_over(r, op->thread);
 	size_t n = 0;
@@ -61,7 +61,7 @@ static void place_in_stream(struct recent *r, struct recent_op *op)
 		op->fronts[n] = work->behind;
 }
 
-static bool has_ended(const struct recent *r, const struct recent_op *op)
+static bool has_ended(const struct recent *r, const struct recent_operation *op)
 {
 	const struct recent_piece piece = {.stream = op->stream, .at = op->at};
 
@@ -85,7 +85,7 @@ static void drop_ended(const struct recent *r, struct recent_comm *comm)
 }
 
 /* Where there are too many, the oldest are kept: the first that has not ended is what counts. */
-static void add_op(struct recent *r, struct recent_comm *comm, const struct recent_op *op)
+static void add_op(struct recent *r, struct recent_comm *comm, const struct recent_operation *op)
 {
 	if (comm->n_ops == RECENT_OPS_MOST || (comm->n_ops && has_ended(r, &comm->ops[0])))
 		drop_ended(r, comm);
@@ -99,7 +99,7 @@ void recent_see_collective(struct recent *r, const struct record *record)
 {
 	const struct spy_rec_collective *of = record_collective(record);
 	struct recent_comm *comm = comm_of(r, record->process, of->comm);
-	struct recent_op op = {
+	struct recent_operation op = {
 		.follows = of->flags & SPY_COLLECTIVE_RUN_FOLLOWS,
 		.graph = of->flags & SPY_COLLECTIVE_GRAPH,
 		.func = of->func < SPY_NCCL_FUNCS ? of->func : SPY_NCCL_OTHER,
@@ -125,7 +125,7 @@ void recent_see_ran(struct recent *r, const struct record *record)
 {
 	const struct collective_ran_record ran = decode_collective_ran(record);
 	struct recent_comm *comm = comm_of(r, record->process, ran.comm);
-	const struct recent_op *op;
+	const struct recent_operation *op;
 	size_t i, j;
 
 	for (i = 0; i < comm->n_ops && comm->ops[i].id != ran.id; i++)
@@ -139,7 +139,8 @@ void recent_see_ran(struct recent *r, const struct record *record)
 	drop_first(comm, i + 1);
 }
 
-const struct recent_piece *recent_in_front(const struct recent *r, const struct recent_op *op)
+const struct recent_piece *recent_in_front(const struct recent *r,
+					   const struct recent_operation *op)
 {
 	for (size_t i = 0; i < RECENT_FRONTS; i++)
 		if (recent_is_outstanding(r, &op->fronts[i]))

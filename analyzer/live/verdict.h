@@ -57,10 +57,10 @@ enum rank_at {
 struct live_rank {
 	const struct recent_comm *comm;
 	const struct live_process *process;
-	const struct recent_op *op; /* the last one it has submitted; NULL: none */
+	const struct recent_operation *op; /* the last one it has submitted; NULL: none */
 	const char *operation; /* "ncclAllReduce #17"; NULL: none */
 	uint64_t ns; /* since it submitted it */
-	const struct recent_op *open; /* the first one that has not ended; NULL: none */
+	const struct recent_operation *open; /* the first one that has not ended; NULL: none */
 	const struct recent_piece *front; /* work in front of that; NULL: none is known */
 	bool whole; /* all that it has submitted since is known */
 	bool involved; /* in a hang, as: */

@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 #include "base/lines.h"
-#include "sections/stack.h"
+#include "sections/sections.h"
 #include "text/text.h"
 #include "trace/names.h"
 #include "words.h"

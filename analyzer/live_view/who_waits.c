@@ -3,7 +3,7 @@
  * `snapshot`.
  */
 #include <stdlib.h>
-#include "sections/stack.h"
+#include "sections/sections.h"
 #include "tables.h"
 #include "text/text.h"
 #include "trace/names.h"

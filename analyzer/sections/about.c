@@ -4,8 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "sharing.h"
-#include "trace.h"
+#include "sections.h"
 #include "base/redact.h"
 #include "text/text.h"
 #include "trace/names.h"

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "waits.h"
+#include "sections.h"
 #include "text/text.h"
 
 /* ---- the kernel module ---------------------------------------------------------------------- */

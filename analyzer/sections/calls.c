@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "calls.h"
+#include "sections.h"
 #include "text/text.h"
 
 /* ---- by function ---------------------------------------------------------------------------- */

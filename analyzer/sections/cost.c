@@ -4,7 +4,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include "cost.h"
+#include "sections.h"
 #include "text/text.h"
 
 /* A call that is only counted, over one without cudaspy: docs/PERFORMANCE.md. */

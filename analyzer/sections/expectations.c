@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "expectations.h"
+#include "sections.h"
 #include "base/format.h"
 #include "trace/names.h"
 

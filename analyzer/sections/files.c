@@ -3,7 +3,7 @@
  * that ran. Called by `report`, `why` and `info`.
  */
 #include <string.h>
-#include "files.h"
+#include "sections.h"
 #include "text/where.h"
 
 struct file_row {

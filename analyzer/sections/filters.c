@@ -3,7 +3,7 @@
  * option leaves out, and what is said of the whole recording all the same. Called by `report` and `why`.
  */
 #include <stdlib.h>
-#include "filters.h"
+#include "sections.h"
 #include "text/text.h"
 
 struct outside_row {

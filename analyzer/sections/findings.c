@@ -3,11 +3,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "findings.h"
-#include "gate.h"
-#include "ranges.h"
-#include "stack.h"
-#include "trace.h"
+#include "sections.h"
 #include "blame/blame.h"
 #include "findings/detector.h"
 #include "findings/site.h"

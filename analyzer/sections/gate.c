@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "gate.h"
+#include "sections.h"
 #include "findings/detector.h"
 #include "text/text.h"
 

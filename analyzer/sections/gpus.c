@@ -4,8 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "gpus.h"
-#include "idle_causes.h"
+#include "sections.h"
 #include "findings/gpu_use.h"
 #include "base/format.h"
 #include "text/text.h"

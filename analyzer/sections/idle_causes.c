@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "idle_causes.h"
+#include "sections.h"
 #include "idle/callers.h"
 #include "text/text.h"
 #include "text/where.h"

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ranges.h"
+#include "sections.h"
 #include "text/text.h"
 
 /* "layers: backward". */

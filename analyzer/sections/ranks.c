@@ -4,8 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "ranks.h"
-#include "idle_causes.h"
+#include "sections.h"
 #include "findings/gpu_use.h"
 #include "findings/rank_words.h"
 #include "text/text.h"

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "sharing.h"
+#include "sections.h"
 #include "findings/sharing.h"
 #include "text/text.h"
 

@@ -3,7 +3,7 @@
  * report.
  */
 #include <string.h>
-#include "stack.h"
+#include "sections.h"
 #include "text/text.h"
 
 #define NATIVE_MOST 2 /* lines below an interpreter's functions */

@@ -4,8 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "trace.h"
-#include "cost.h"
+#include "sections.h"
 #include "base/format.h"
 #include "text/text.h"
 #include "trace/losses.h"

@@ -3,8 +3,7 @@
  * sections behind it. Called by `report` and `why`.
  */
 #include <stdlib.h>
-#include "findings.h"
-#include "waits.h"
+#include "sections.h"
 #include "findings/site.h"
 #include "text/text.h"
 

@@ -4,8 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "ranges.h"
-#include "waits.h"
+#include "sections.h"
 #include "text/where.h"
 #include "text/text.h"
 #include "trace/names.h"

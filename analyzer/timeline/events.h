@@ -7,7 +7,7 @@
 #define CUDASPY_TIMELINE_EVENTS_H
 
 #include "tracks.h"
-#include "lanes/labels.h"
+#include "lanes/lanes.h"
 #include "trace/listener.h"
 
 struct events;

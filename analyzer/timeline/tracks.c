@@ -5,7 +5,7 @@
 #include "tracks.h"
 #include "base/redact.h"
 #include "findings/rank_words.h"
-#include "lanes/names.h"
+#include "lanes/lanes.h"
 #include "text/text.h"
 
 /* Linux has no process and no thread of a number above 2^22. */

@@ -13,7 +13,7 @@
 #include "base/util.h"
 #include "cost/estimate.h"
 #include "cudaspy/cost_plan.h"
-#include "sections/cost.h"
+#include "sections/sections.h"
 
 #define STEP_NS 1000000.0
 #define RUNS 300

@@ -9,7 +9,7 @@
 #include "expect_fixture.h"
 #include "analysis.h"
 #include "expect/priors.h"
-#include "sections/expectations.h"
+#include "sections/sections.h"
 #include "as_record.h"
 
 /* ---- sizes ------------------------------------------------------------------------------------ */

@@ -12,7 +12,7 @@
 #include "findings/detector.h"
 #include "findings/gate.h"
 #include "render/render.h"
-#include "sections/gate.h"
+#include "sections/sections.h"
 
 #define TODAY "2026-11-20"
 
