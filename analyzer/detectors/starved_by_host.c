@@ -11,12 +11,14 @@
 
 static bool in_python(const struct starved_gpus *h)
 {
-	return starved_gpus_cause(h) == IDLE_PYTHON || starved_gpus_cause(h) == IDLE_GC;
+	return idle_runs_python(starved_gpus_cause(h));
 }
 
 static const char *who_keeps(const struct starved_gpus *h)
 {
-	return in_python(h) ? "Python keeps" : "the host keeps";
+	enum idle_cause cause = starved_gpus_cause(h);
+
+	return cause == IDLE_PYTHON || cause == IDLE_GC ? "Python keeps" : "the host keeps";
 }
 
 static const char *cure(const struct trace_set *set, struct arena *texts,
@@ -31,7 +33,12 @@ static const char *cure(const struct trace_set *set, struct arena *texts,
 		       "loop; prepare data in the loader's workers. JAX: jit the whole step, with "
 		       "lax.scan for loops. Larger batches.";
 	case IDLE_GC:
-		return idle_cause_meanings[IDLE_GC];
+	case IDLE_COMPILE:
+	case IDLE_IMPORT:
+	case IDLE_TOKENIZE:
+	case IDLE_LOG:
+	case IDLE_SAVE:
+		return idle_cause_meanings[starved_gpus_cause(h)];
 	case IDLE_CPU:
 		return detector_starved_by_host.fix;
 	default:
@@ -50,8 +57,9 @@ static uint64_t gain_ns(const struct starved_gpus *h)
 static const struct starved_gpus_kind kind = {
 	.detector = &detector_starved_by_host,
 	.causes = IDLE_CAUSE_BIT(PYTHON) | IDLE_CAUSE_BIT(GC) | IDLE_CAUSE_BIT(CPU) |
-		  IDLE_CAUSE_BIT(LOCK) | IDLE_CAUSE_BIT(PIPE) | IDLE_CAUSE_BIT(FILE) |
-		  IDLE_CAUSE_BIT(JOIN),
+		  IDLE_CAUSE_BIT(COMPILE) | IDLE_CAUSE_BIT(IMPORT) | IDLE_CAUSE_BIT(TOKENIZE) |
+		  IDLE_CAUSE_BIT(LOG) | IDLE_CAUSE_BIT(SAVE) | IDLE_CAUSE_BIT(LOCK) |
+		  IDLE_CAUSE_BIT(PIPE) | IDLE_CAUSE_BIT(FILE) | IDLE_CAUSE_BIT(JOIN),
 	.beside = IDLE_CAUSE_BIT(SLEEP) | IDLE_CAUSE_BIT(SOCKET),
 	.who_keeps = who_keeps,
 	.of_thread = "",

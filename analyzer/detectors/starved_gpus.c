@@ -175,6 +175,19 @@ enum idle_cause starved_gpus_cause(const struct starved_gpus *h)
 #define CAUSES_TOLD 3
 #define SHOWN_LEAST_PART 20 /* smaller parts are not told */
 
+/* "compiling (torch.compile)", where it is known what most of it was about. */
+static const char *cause_text(struct arena *texts, const struct starved_gpus *h,
+			      enum idle_cause cause)
+{
+	const struct idle_sum *most = h->most;
+	const char *library =
+		most->key.cause == cause ? idle_name_of_work(most->process, &most->longest) : NULL;
+
+	if (!library)
+		return idle_cause_texts[cause];
+	return arena_printf(texts, "%s (%s)", idle_cause_texts[cause], library);
+}
+
 /* "running Python for 1.2 s, waiting for a pipe for 0.2 s". */
 static const char *causes_text(struct arena *texts, const struct starved_gpus *h)
 {
@@ -188,9 +201,9 @@ static const char *causes_text(struct arena *texts, const struct starved_gpus *h
 		if (left[cause] <= h->ns / SHOWN_LEAST_PART)
 			break;
 		if (left[cause] >= h->ns - h->ns / SHOWN_LEAST_PART)
-			return idle_cause_texts[cause];
+			return cause_text(texts, h, cause);
 		text = arena_printf(texts, "%s%s%s for %s", text, i ? ", " : "",
-				    idle_cause_texts[cause], text_time(texts, left[cause]));
+				    cause_text(texts, h, cause), text_time(texts, left[cause]));
 		left[cause] = 0;
 	}
 	return text;

@@ -12,7 +12,12 @@ static const char *cure(const struct idle_sum *sum)
 {
 	switch (sum ? sum->key.cause : IDLE_UNEXPLAINED) {
 	case IDLE_GC:
-		return idle_cause_meanings[IDLE_GC];
+	case IDLE_COMPILE:
+	case IDLE_IMPORT:
+	case IDLE_TOKENIZE:
+	case IDLE_LOG:
+	case IDLE_SAVE:
+		return idle_cause_meanings[sum->key.cause];
 	case IDLE_PYTHON:
 	case IDLE_CPU:
 		return "Do that work on no rank alone, or beside the step: in another thread or "
@@ -47,7 +52,7 @@ static const char *reason_text(const struct trace_set *set, struct arena *texts,
 {
 	struct python_line line = python_line(part->stack);
 	const char *at = text_python(texts, &line), *function = text_function(set, part->fn);
-	bool between = sum->key.cause == IDLE_PYTHON || sum->key.cause == IDLE_CPU;
+	bool between = idle_runs_python(sum->key.cause) || sum->key.cause == IDLE_CPU;
 
 	return arena_printf(texts, "%s%s%s%s%s", idle_cause_texts[sum->key.cause],
 			    function ? between ? ", before " : ", in " : "", function ?: "",

@@ -155,7 +155,7 @@ void finding_look_up(struct finding *finding, struct arena *texts, const struct 
 	finding->lookup.address = part->address;
 	finding->lookup.address_ns = part->at_ns;
 	finding->lookup.of_wait = part->fn == NO_FUNCTION;
-	finding->place.works = part->cause == IDLE_CPU || part->cause == IDLE_PYTHON;
+	finding->place.works = part->cause == IDLE_CPU || idle_runs_python(part->cause);
 	if (!part->stack)
 		return;
 	stacks = arena_take(texts, xcalloc(1, sizeof(struct stack *)));

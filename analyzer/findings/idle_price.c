@@ -118,7 +118,7 @@ static struct priced *first_at(struct priced *all, size_t n, const struct site_k
 
 static bool on_a_cpu(enum idle_cause cause)
 {
-	return cause == IDLE_CPU || cause == IDLE_PYTHON || cause == IDLE_GC;
+	return cause == IDLE_CPU || idle_runs_python(cause);
 }
 
 /* So much of the sum is the price of the sites at that place, as far as they go. */

@@ -6,12 +6,22 @@
 #define CUDASPY_IDLE_CALLERS_H
 
 #include "causes.h"
-#include "model/model.h"
+#include "host.h"
 
 /* What the stack of a wait says that it is; otherwise `cause`. NULL: no stack. */
 enum idle_cause idle_cause_of_stack(const struct stack *stack, enum idle_cause cause);
 
 /* The same for people: "torch's DataLoader"; NULL: nothing better than the cause's own words. */
 const char *idle_name_of_stack(const struct stack *stack);
+
+/* What a thread does that runs between two calls, by the library that its program has called: a table, too; otherwise `cause`. */
+enum idle_cause idle_cause_of_work(const struct stack *stack, enum idle_cause cause);
+
+/* Code that is loaded by a call at that address, with that stack (NULL: unknown): has it just been compiled? */
+bool idle_is_compiled(const struct process *process, uint64_t address, uint64_t ns,
+		      const struct stack *stack);
+
+/* The library, for people, where it is what the part's cause is about: "torch.compile"; NULL: unknown. */
+const char *idle_name_of_work(const struct process *process, const struct idle_part *part);
 
 #endif

@@ -31,6 +31,22 @@ bool idle_in_a_call(enum idle_cause cause)
 	}
 }
 
+bool idle_runs_python(enum idle_cause cause)
+{
+	switch (cause) {
+	case IDLE_PYTHON:
+	case IDLE_GC:
+	case IDLE_COMPILE:
+	case IDLE_IMPORT:
+	case IDLE_TOKENIZE:
+	case IDLE_LOG:
+	case IDLE_SAVE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 enum idle_cause idle_cause_of_code(const char *code)
 {
 	unsigned int i = 0;

@@ -15,6 +15,22 @@
 	CAUSE(GC, "python-gc", "collecting Python's garbage", \
 	      "The thread that submits the GPU's work was in Python's garbage collector. Call gc.freeze() after start-up, raise " \
 	      "gc.set_threshold(), or call gc.collect() where nothing waits, by all ranks in the same step.") \
+	CAUSE(COMPILE, "compile", "compiling", \
+	      "The thread that submits the GPU's work compiled a kernel. Within a loop that is most often for a size that has " \
+	      "not been there before: use few sizes (pad, or sort into buckets), torch.compile(dynamic=True) or mark_dynamic, " \
+	      "a static cache of keys and values, and keep the compilers' caches. TORCH_LOGS=recompiles says why torch.compile " \
+	      "compiles again.") \
+	CAUSE(IMPORT, "import", "importing modules of Python", \
+	      "The thread that submits the GPU's work imported modules. Import them before the loop.") \
+	CAUSE(TOKENIZE, "tokenize", "tokenizing", \
+	      "The thread that submits the GPU's work made tokens of text. Do that in the loader's workers or once, beforehand; " \
+	      "use a fast tokenizer, on whole batches.") \
+	CAUSE(LOG, "log", "formatting or logging text", \
+	      "The thread that submits the GPU's work formatted text, for a log most often. Log less often, numbers rather than " \
+	      "tensors, and in another thread.") \
+	CAUSE(SAVE, "save", "saving", \
+	      "The thread that submits the GPU's work wrote a checkpoint. Copy it to pinned memory and write it in another " \
+	      "thread (torch.distributed.checkpoint.async_save), by all ranks a part, or less often.") \
 	CAUSE(CPU, "cpu", "computing on a CPU", \
 	      "The thread that submits the GPU's work was on a CPU, between two CUDA calls. Move that " \
 	      "work to other threads, or submit the next work before it.") \
@@ -84,6 +100,9 @@ enum idle_cause {
 
 /* Was the thread inside a call then? */
 bool idle_in_a_call(enum idle_cause cause);
+
+/* Is it what Python did on a CPU between two calls; known by what it was about, or not? */
+bool idle_runs_python(enum idle_cause cause);
 
 /* By number. */
 extern const char *const idle_cause_codes[IDLE_CAUSE_COUNT];

@@ -244,8 +244,7 @@ static enum idle_cause cause_of_kind(const struct outside_record *wait)
 /* What the wait certainly was, whoever made it. */
 static bool is_certain(enum idle_cause cause)
 {
-	return cause == IDLE_GIL || cause == IDLE_SLEEP || cause == IDLE_GPU_QUERY ||
-	       cause == IDLE_FILE || cause == IDLE_JOIN;
+	return cause == IDLE_GIL || cause == IDLE_SLEEP || cause == IDLE_GPU_QUERY;
 }
 
 static enum idle_cause cause_of(struct host_thread *h, const struct outside_record *wait,
@@ -254,6 +253,9 @@ static enum idle_cause cause_of(struct host_thread *h, const struct outside_reco
 	enum idle_cause cause = cause_of_kind(wait);
 	size_t i = 0;
 
+	/* A compiler is a child process, a checkpoint a file. */
+	if (cause == IDLE_FILE || cause == IDLE_JOIN)
+		return idle_cause_of_work(stack, cause);
 	if (is_certain(cause))
 		return cause;
 	while (i < h->n_known && i < h->known_size &&
@@ -473,12 +475,25 @@ static const struct host_gap *gap_at(const struct host_thread *h, uint64_t begin
 	return NULL;
 }
 
+/* Called by itself, not as part of a launch. */
+static bool loads_code(const struct accounting *a, uint32_t fn)
+{
+	uint8_t contract =
+		fn != NO_FUNCTION ? a->model->set->functions.all[fn].contract : SPY_CONTRACT_HOST;
+
+	return contract == SPY_CONTRACT_MODULE || contract == SPY_CONTRACT_LIBRARY;
+}
+
 struct idle_part host_gap_part(const struct accounting *a, const struct process *process,
 			       const struct host_thread *h, const struct completed_call *before,
 			       const struct completed_call *behind, uint64_t begin_ns)
 {
+	bool compiled = behind && loads_code(a, behind->fn) &&
+			idle_is_compiled(process, behind->return_address, begin_ns, behind->stack);
+
 	return (struct idle_part){
-		.cause = host_cpu_cause(a, process, h),
+		.cause = compiled ? IDLE_COMPILE : host_cpu_cause(a, process, h),
+		.compiler = compiled ? behind->return_address : 0,
 		.address = behind ? behind->return_address : 0,
 		.fn = behind ? behind->fn : NO_FUNCTION,
 		.fn_before = before ? before->fn : NO_FUNCTION,
@@ -487,6 +502,26 @@ struct idle_part host_gap_part(const struct accounting *a, const struct process 
 		.stack_before = before ? before->stack : NULL,
 		.at_ns = begin_ns,
 	};
+}
+
+static bool same_line(const struct stack *x, const struct stack *y)
+{
+	const struct python_frame *a = python_frame(x), *b = python_frame(y);
+
+	return a && b && a->code == b->code && a->line == b->line;
+}
+
+/* What was being done there: what the library is for that the program had called; or the program's line is that of the call
+ * behind, for which something was being compiled. */
+static enum idle_cause cause_there(const struct idle_part *part, const struct stack *place)
+{
+	enum idle_cause cause = part->cause;
+
+	if (!place->n_python)
+		return cause;
+	if (cause == IDLE_CPU || (cause == IDLE_COMPILE && !same_line(place, part->stack)))
+		cause = IDLE_PYTHON;
+	return idle_cause_of_work(place, cause);
 }
 
 struct idle_part host_sampled_part(const struct idle_part *part, const struct stack *place,
@@ -501,8 +536,8 @@ struct idle_part host_sampled_part(const struct idle_part *part, const struct st
 		sampled.cause = IDLE_GC;
 	else if (state & SPY_SAMPLE_GIL)
 		sampled.cause = IDLE_GIL;
-	else if (part->cause == IDLE_CPU && place->n_python)
-		sampled.cause = IDLE_PYTHON;
+	else
+		sampled.cause = cause_there(part, place);
 	return sampled;
 }
 

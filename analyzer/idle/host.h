@@ -23,6 +23,8 @@ struct idle_part {
 	const struct stack *stack; /* of the wait, the call, or the call behind; NULL: none */
 	const struct stack *stack_before; /* of the call before; NULL: none */
 	uint64_t at_ns; /* when it began */
+	uint64_t
+		compiler; /* who loaded what was compiled meanwhile: its return address; 0: unknown */
 };
 
 /* Of a part that is due to a function on the host: its address, to be looked up as if it were a return address. */

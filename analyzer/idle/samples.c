@@ -3,6 +3,7 @@
  * record.
  */
 #include <stdlib.h>
+#include "callers.h"
 #include "model/python.h"
 #include "samples.h"
 
@@ -47,13 +48,15 @@ static struct sample_share share_of(const struct host_sample *sample, const stru
 				     .code = frame ? frame->code : 0,
 				     .line = frame ? frame->line : 0,
 				     .address = !frame && place && place->n ? place->frames[0] : 0,
+				     .work = idle_cause_of_work(place, IDLE_CAUSE_COUNT),
 				     .state = sample->state & (SPY_SAMPLE_GC | SPY_SAMPLE_GIL)};
 }
 
 static bool same_share(const struct sample_share *a, const struct sample_share *b)
 {
 	return a->holder == b->holder && a->code == b->code && a->line == b->line &&
-	       a->address == b->address && a->state == b->state && !a->place == !b->place;
+	       a->address == b->address && a->state == b->state && a->work == b->work &&
+	       !a->place == !b->place;
 }
 
 static void add(struct sample_pool *pool, const struct host_sample *sample,
@@ -198,10 +201,10 @@ static bool is_to_divide(const struct idle_sum *sum)
 
 	if (!sum->ns || sum->holder || !part->thread)
 		return false;
-	if (sum->key.cause != IDLE_CPU && sum->key.cause != IDLE_PYTHON &&
+	if (sum->key.cause != IDLE_CPU && !idle_runs_python(sum->key.cause) &&
 	    (sum->key.cause != IDLE_UNEXPLAINED || part->fn_before == NO_FUNCTION))
 		return false;
-	return part->fn != NO_FUNCTION || !part->stack;
+	return part->fn != NO_FUNCTION || (!part->stack && !part->address);
 }
 
 static uint64_t function_of(const struct sample_share *share)

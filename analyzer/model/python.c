@@ -5,11 +5,11 @@
 #include <string.h>
 #include "python.h"
 
-/* Installed packages, and the interpreter's own library. */
+/* Installed packages, the interpreter's own library, and what torch.compile has written. */
 static bool is_library(const char *file)
 {
 	static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python3",
-					    "/lib64/python3"};
+					    "/lib64/python3", "/torchinductor_"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (strstr(file, parts[i]))
@@ -22,7 +22,7 @@ bool python_is_program(const struct python_line *line)
 	return line->code && !is_library(line->code->file);
 }
 
-static struct python_line line_of(const struct stack *stack, uint8_t i)
+struct python_line python_line_at(const struct stack *stack, uint8_t i)
 {
 	return (struct python_line){.code = model_python(stack, &stack->python[i]),
 				    .line = stack->python[i].line};
@@ -34,7 +34,7 @@ const struct python_frame *python_frame(const struct stack *stack)
 	struct python_line line;
 
 	for (uint8_t i = 0; stack && i < stack->n_python; i++) {
-		line = line_of(stack, i);
+		line = python_line_at(stack, i);
 		if (python_is_program(&line))
 			return &stack->python[i];
 		if (!innermost && line.code)
@@ -47,7 +47,8 @@ struct python_line python_line(const struct stack *stack)
 {
 	const struct python_frame *frame = python_frame(stack);
 
-	return frame ? line_of(stack, (uint8_t)(frame - stack->python)) : (struct python_line){0};
+	return frame ? python_line_at(stack, (uint8_t)(frame - stack->python))
+		     : (struct python_line){0};
 }
 
 /* Not how a package calls itself: "Module._call_impl", "Optimizer.hook.<locals>.wrapper". */
@@ -66,7 +67,7 @@ struct python_line python_called(const struct stack *stack)
 	bool public = false, has;
 
 	for (uint8_t i = 0; stack && i < stack->n_python; i++) {
-		line = line_of(stack, i);
+		line = python_line_at(stack, i);
 		if (python_is_program(&line))
 			return called;
 		has = line.code && has_public_name(&line);

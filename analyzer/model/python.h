@@ -22,6 +22,9 @@ struct python_line python_line(const struct stack *stack);
 /* The frame of that line, in the stack; NULL: none. */
 const struct python_frame *python_frame(const struct stack *stack);
 
+/* The line of the stack's frame i of Python, 0 being the innermost. */
+struct python_line python_line_at(const struct stack *stack, uint8_t i);
+
 /* Is it none of a package, nor of Python's own? */
 bool python_is_program(const struct python_line *line);
 

@@ -201,7 +201,7 @@ static const char *function_words(const struct idle_writer *w, const struct proc
 const char *idle_part_place(const struct idle_writer *w, const struct process *process,
 			    const struct idle_part *part)
 {
-	if (part->cause == IDLE_PYTHON || part->cause == IDLE_CPU || part->cause == IDLE_GC ||
+	if (idle_runs_python(part->cause) || part->cause == IDLE_CPU ||
 	    (part->cause == IDLE_UNEXPLAINED && part->fn_before != NO_FUNCTION))
 		return between(w, process, part);
 	if (part->cause == IDLE_HOST_FUNCTION && part->object)
@@ -268,14 +268,24 @@ static const struct idle_part *holders_part(const struct idle_sum *sum, enum idl
 	return holder && holder->ns[most] ? &holder->longest : NULL;
 }
 
+/* "torch's DataLoader", "compiling (torch.compile)"; else the cause's own words. */
+static const char *name_of(const struct idle_writer *w, const struct idle_sum *sum)
+{
+	const char *words = idle_cause_texts[sum->key.cause];
+	const char *library = idle_name_of_work(sum->process, &sum->longest);
+
+	if (library)
+		return arena_printf(w->texts, "%s (%s)", words, library);
+	if (idle_runs_python(sum->key.cause) || sum->longest.fn != NO_FUNCTION)
+		return words;
+	return idle_name_of_stack(sum->longest.stack) ?: words;
+}
+
 static struct cause_row row_of(const struct idle_writer *w, const struct idle_sum *sum, uint64_t ns)
 {
-	const struct stack *stack = sum->longest.fn == NO_FUNCTION ? sum->longest.stack : NULL;
-
 	struct cause_row row = {.cause = idle_cause_codes[sum->key.cause],
 				.site = site_of(w, sum),
-				.name = idle_name_of_stack(stack)
-						?: idle_cause_texts[sum->key.cause],
+				.name = name_of(w, sum),
 				.ns = ns,
 				.holder = sum->holder ? sum->holder->tid : 0};
 	enum idle_cause cause;
@@ -401,8 +411,9 @@ static int by_sum(const void *a, const void *b)
 /* Where the program has to be changed: between the two. */
 static bool needs_place(const struct cause_row *row)
 {
-	return row->site && (!strcmp(row->cause, idle_cause_codes[IDLE_PYTHON]) ||
-			     !strcmp(row->cause, idle_cause_codes[IDLE_CPU]));
+	enum idle_cause cause = idle_cause_of_code(row->cause);
+
+	return row->site && (idle_runs_python(cause) || cause == IDLE_CPU);
 }
 
 const char *idle_causes_words(const struct idle_writer *w, const struct table *causes,

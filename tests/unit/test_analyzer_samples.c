@@ -51,7 +51,13 @@ static void begin_samples(struct samples *m)
 	fputs("slot 2 tid=0\n"
 	      "1us python_code code=1 first_line=1 file=\"/home/user/train.py\" function=\"load\"\n"
 	      "1us python_code code=2 first_line=1 file=\"/home/user/train.py\" function=\"save\"\n"
-	      "2us place place=1 lines=1:11\n2us place place=2 lines=2:22\n",
+	      "1us python_code code=3 first_line=1 file=\"/usr/lib/python3/site-packages/torch/serialization.py\" function=\"save\"\n"
+	      "1us python_code code=4 first_line=1 file=\"/usr/lib/python3/site-packages/torch/serialization.py\" function=\"load\"\n"
+	      "1us python_code code=5 first_line=1 file=\"/usr/lib/python3/site-packages/torch/_dynamo/convert_frame.py\" function=\"_compile\"\n"
+	      "2us place place=1 lines=1:11\n2us place place=2 lines=2:22\n"
+	      /* What the program calls; what it does not call; and what has called it. */
+	      "2us place place=3 lines=3:900,1:11\n2us place place=4 lines=4:900,1:11\n"
+	      "2us place place=5 lines=1:11,5:900\n2us place place=6 lines=4:901,5:900,1:11\n",
 	      m->log);
 }
 
@@ -154,6 +160,35 @@ static void test_collector(void **state)
 			STEPS * 2 * MS + 2);
 	assert_in_range(charged(s, "python", "train.py:11 in load"), STEPS * 2 * MS - 2,
 			STEPS * 2 * MS + 2);
+}
+
+static const char *by_library(unsigned int i)
+{
+	static const char *const places[] = {"place=3 state=1", "place=4 state=1",
+					     "place=5 state=1", "place=6 state=1"};
+
+	return places[i % 4];
+}
+
+/* By the library that the program's line has called, in long gaps and in short ones; what has called the program is no reason. */
+static void test_libraries(void **state)
+{
+	static const uint64_t lengths[] = {4 * MS, 40 * MS};
+	struct story *s = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		uint64_t quarter_ns = STEPS * lengths[i] / 4;
+
+		steps(s, lengths[i], by_library);
+		assert_in_range(charged(s, "save", "train.py:11 in load: torch.save"),
+				quarter_ns - 2, quarter_ns + 2);
+		assert_in_range(charged(s, "compile", "train.py:11 in load"), quarter_ns - 2,
+				quarter_ns + 2);
+		assert_in_range(charged(s, "python", "train.py:11 in load"), 2 * quarter_ns - 2,
+				2 * quarter_ns + 2);
+		assert_true(is_said(s, "saving (torch.save)"));
+		assert_int_equal(charged(s, NULL, NULL), STEPS * lengths[i]);
+	}
 }
 
 /* Blocked in a wait that a probe saw: its time is measured already, and has the sample's line. */
@@ -298,6 +333,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_in_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_collector, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_libraries, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_in_a_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holder, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_number, setup, teardown),
