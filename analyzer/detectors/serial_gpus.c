@@ -12,6 +12,10 @@
  * run, of GPUs that work a good part of it and are fed by different threads, no two ever work at
  * once, as far as waits prove it. Work with copies between GPUs is no case. Where most of the work
  * brings something to the host, another GPU's may need that: a note.
+ *
+ * One thread that never waits between one GPU's work and the next one's, for their streams wait for each other (layers on several
+ * GPUs), or threads that come and go with each step: while a thread waits for GPUs, at least one of them works. How long two can
+ * have worked at once is at most how long all of them did together, as NVML's utilisation bounds it, without that.
  */
 #include <stdlib.h>
 #include "table.h"
@@ -315,11 +319,97 @@ static bool is_reported(const struct process *process, const struct found *found
 	return false;
 }
 
+/* ---- by NVML ---------------------------------------------------------------------------------- */
+
+#define WAITED_LEAST_PERCENT 60 /* of the time: else the host keeps them waiting */
+#define AT_ONCE_MOST_PART 4 /* of the work that could be done beside another's */
+
+/* The GPUs of a process. */
+struct by_nvml {
+	struct turns turns; /* those that work a good part of the time */
+	const struct thread *thread; /* that waits most for GPUs, and how long */
+	uint64_t waited_ns, all_ns, work_ns;
+	bool estimated;
+};
+
+static void find_waits(const struct idle *idle, const struct process *process, struct by_nvml *n)
+{
+	for (const struct thread *thread = process->threads; thread; thread = thread->next) {
+		const struct host_thread *h = host_thread_find(&idle->threads, thread);
+
+		if (!h || h->gpu_ns <= n->waited_ns)
+			continue;
+		n->thread = thread;
+		n->waited_ns = h->gpu_ns;
+	}
+}
+
+/* False: of one of its GPUs it is not known how long it worked, but for others' work. */
+static bool add_by_nvml(const struct idle *idle, size_t gpu, struct by_nvml *n)
+{
+	const struct idle_gpu *g = &idle->gpus[gpu];
+	uint64_t work_ns = gpu_work_ns(idle->accounts->expect, g), ns = busy_ns(g, work_ns);
+
+	if (g->left_out || g->n_processes > 1 || idle_gpu_is_exact(g))
+		return false;
+	n->work_ns = work_ns;
+	n->all_ns += ns;
+	n->estimated |= g->estimated_ns > 0;
+	if (ns < part_of(WORK_LEAST_PERCENT, work_ns) || n->turns.n == IDLE_PAIRED)
+		return true;
+	n->turns.gpus[n->turns.n++] = gpu;
+	n->turns.busy_ns += ns;
+	n->turns.most_ns = max_u64(n->turns.most_ns, ns);
+	return true;
+}
+
+static bool find_by_nvml(const struct idle *idle, const struct process *process, struct by_nvml *n)
+{
+	struct turns *t = &n->turns;
+
+	*n = (struct by_nvml){0};
+	for (size_t i = 0; i < idle->n_gpus; i++)
+		for (size_t j = 0; j < idle->gpus[i].n_processes; j++)
+			if (idle->gpus[i].processes[j] == process && !add_by_nvml(idle, i, n))
+				return false;
+	find_waits(idle, process, n);
+	t->together_ns = n->all_ns - min_u64(n->waited_ns, n->all_ns);
+	return t->n > 1 && n->estimated && t->busy_ns - t->most_ns >= LEAST_NS &&
+	       n->waited_ns >= part_of(WAITED_LEAST_PERCENT, n->work_ns) &&
+	       t->together_ns <= (t->busy_ns - t->most_ns) / AT_ONCE_MOST_PART;
+}
+
+static void add_by_nvml_finding(const struct idle *idle, const struct process *process,
+				const struct by_nvml *n, struct found *found)
+{
+	struct arena *texts = found->texts;
+	const struct turns *t = &n->turns;
+	const struct thread_account *c = thread_account_of(idle->accounts, n->thread);
+	struct finding *finding = detector_add(&detector_serial_gpus, found);
+
+	finding->origin.process = process;
+	finding->count = t->n;
+	add_costs(idle, t, finding);
+	finding->what = arena_printf(
+		texts,
+		"estimated: %s work in turn: as NVML says, they worked for %s at most, all together, "
+		"and for %s of %s %s waited for one of them: two at once worked for 0 to %s",
+		gpus_text(idle, texts, t), text_time(texts, n->all_ns),
+		text_time(texts, n->waited_ns), text_time(texts, n->work_ns),
+		text_thread(texts, n->thread, c ? c->device : SPY_DEVICE_NONE),
+		text_time(texts, t->together_ns));
+	finding->fix = "Cut each batch into parts, so that one GPU works on the next part while "
+		       "another has the last one (torch.distributed.pipelining); or give each GPU "
+		       "a whole model and its own part of the data (DistributedDataParallel, not "
+		       "DataParallel), or its own part of each layer (tensor parallelism).";
+}
+
 /* Each process by itself, and those of one GPU each together. */
 static void conclude(const struct idle *idle, struct found *found)
 {
 	const struct model *model = idle->accounts->model;
 	size_t i, many = found->n;
+	struct by_nvml by_nvml;
 	struct turns t;
 
 	if (idle->n_gpus < 2)
@@ -329,6 +419,8 @@ static void conclude(const struct idle *idle, struct found *found)
 
 		if (!is_reported(process, found) && find_turns(idle, NULL, process, &t))
 			add_finding(idle, &t, process, found);
+		if (!is_reported(process, found) && find_by_nvml(idle, process, &by_nvml))
+			add_by_nvml_finding(idle, process, &by_nvml, found);
 	}
 	for (i = 0; i < model->set->n_hosts && found->n == many; i++)
 		if (find_turns(idle, &model->set->hosts[i], NULL, &t) &&
@@ -346,12 +438,15 @@ const struct detector detector_serial_gpus = {
 		"if the GPUs worked at once, and the calls' own work. Several threads, or "
 		"processes of a machine: GPUs that take ten turns or more, for most of the "
 		"time, of which waits prove that no two work at once; a note if their work "
-		"brings results to the host, which the next one may need.",
-	.blind = "Whether a kernel needs what another GPU computed, which it may read there by "
-		 "peer access, or the host wants to see in pinned memory. Work with copies "
-		 "between GPUs in it, or between memory of unknown location, or to the host, is "
-		 "no case, nor are programs that use managed memory. The reasons for which "
-		 "several threads wait for each other; GPUs beyond the first 16.",
+		"brings results to the host, which the next one may need. Layers on several "
+		"GPUs, whose streams wait for each other: by NVML's utilisation, while a thread "
+		"waits for GPUs most of the time; then it is estimated.",
+	.blind =
+		"Whether a kernel needs what another GPU computed, which it may read there by "
+		"peer access, or the host wants to see in pinned memory. Work with copies "
+		"between GPUs in it, or between memory of unknown location, or to the host, is "
+		"no case where waits prove it, nor are programs that use managed memory. The reasons for which "
+		"several threads wait for each other; GPUs beyond the first 16.",
 	.fix = "Hand work to all GPUs first, and wait then; or use a thread for each GPU. Where "
 	       "one needs what another computed, let its stream wait: cudaStreamWaitEvent.",
 	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE),

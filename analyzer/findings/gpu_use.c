@@ -136,12 +136,12 @@ static void find_feeders(const struct idle *idle, size_t number, struct feeders 
 			continue;
 		away_ns = h->waited_ns + h->queried_ns;
 		f->all = grow(f->all, f->n, sizeof(*f->all));
-		f->all[f->n++] = (struct feeder){
-			.thread = thread,
-			.active_ns = h->outside_ns - min_u64(away_ns, h->outside_ns),
-			.submitting_ns = h->in_calls_ns - min_u64(c->gpu_ns, h->in_calls_ns),
-			.waited_ns = h->waited_ns,
-			.gpu = number};
+		f->all[f->n++] = (struct feeder){.thread = thread,
+						 .active_ns = h->outside_ns -
+							      min_u64(away_ns, h->outside_ns),
+						 .submitting_ns = h->in_calls_ns - h->gpu_ns,
+						 .waited_ns = h->waited_ns,
+						 .gpu = number};
 		f->of_thread[thread->index] = f->n;
 	}
 }

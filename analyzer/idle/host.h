@@ -156,6 +156,8 @@ struct host_thread {
 	/* Of the working phase, so far. */
 	uint64_t seen_ns, seen_in_calls_ns; /* until when, and all its calls by then */
 	uint64_t outside_ns, in_calls_ns;
+	/* Of in_calls_ns: waits for GPUs; and all of them until seen_ns. */
+	uint64_t gpu_ns, seen_gpu_ns;
 	uint64_t
 		waited_ns; /* after the last record: of outside_ns, for other threads of the program */
 	uint64_t queried_ns; /* of outside_ns: it asked over and over whether a GPU is done */

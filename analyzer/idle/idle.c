@@ -392,6 +392,7 @@ static void see_thread(struct idle *idle, const struct record *record,
 	struct host_thread *h = host_thread_get(&idle->threads, record->thread);
 	const struct completed_call *f = completed_call_at(&c->ring, c->ring.n - 1);
 	uint64_t since_ns = h->seen_ns, before_ns = h->seen_in_calls_ns, gap_ns, short_ns, calls_ns;
+	uint64_t gpu_ns = c->gpu_ns - h->seen_gpu_ns;
 	uint64_t gap_begin_ns =
 		c->ring.n > 1 ? completed_call_at(&c->ring, c->ring.n - 2)->end_ns : f->begin_ns;
 
@@ -400,12 +401,14 @@ static void see_thread(struct idle *idle, const struct record *record,
 		samples_pool(&idle->samples, idle->accounts, h, c);
 	h->seen_ns = record->ns;
 	h->seen_in_calls_ns = in_calls_ns;
+	h->seen_gpu_ns = c->gpu_ns;
 	if (!since_ns || since_ns < record->thread->process->opened_ns ||
 	    !phase_has(&idle->accounts->expect->phases, record->process, since_ns) ||
 	    !phase_has(&idle->accounts->expect->phases, record->process, record->ns))
 		return;
 	calls_ns = min_u64(in_calls_ns - before_ns, record->ns - since_ns);
 	h->in_calls_ns += calls_ns;
+	h->gpu_ns += min_u64(gpu_ns, calls_ns);
 	h->outside_ns += record->ns - since_ns - calls_ns;
 	if (gap_begin_ns < since_ns)
 		gap_begin_ns = since_ns;

@@ -326,6 +326,54 @@ static void test_nvml_busy(void **state)
 	assert_null(found(s, "starved-by-host"));
 }
 
+/* Layers on two GPUs: each step hands work to both, and waits for the second one. NVML says how much each worked. */
+static void layers(struct story *s, unsigned int first, unsigned int second, uint64_t waited_ns)
+{
+	struct samples m;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	begin_samples(&m);
+	fputs("2us gpu device=0 name=\"A\" uuid=\"GPU-1\" pci=\"0\"\n"
+	      "2us gpu device=1 name=\"A\" uuid=\"GPU-2\" pci=\"1\"\n",
+	      m.log);
+	for (i = 0; i < LONG_STEPS; i++) {
+		launch(s, 0, 4000);
+		call(s, 1000, 4000,
+		     "launch cudaLaunchKernel kernel=2 stream=9 caller=0x20 device=1");
+		call(s, 1000, waited_ns, "op cudaStreamSynchronize stream=9 caller=0x30 device=1");
+		if (i % 2)
+			fprintf(m.log,
+				"%lluns gpu_look device=0 busy=%u clock=990 clock_most=1980\n"
+				"%lluns gpu_look device=1 busy=%u clock=990 clock_most=1980\n",
+				(unsigned long long)s->ns + 2 * MS, first,
+				(unsigned long long)s->ns + 2 * MS, second);
+		s->ns += 100 * MS - waited_ns;
+	}
+	launch(s, 0, 4000);
+	conclude_with(s, &m);
+}
+
+static void test_turns(void **state)
+{
+	struct story *s = *state;
+
+	layers(s, 50, 44, 95 * MS);
+	says(found(s, "serial-gpus"), "estimated: GPUs 0 and 1 work in turn: as NVML says");
+	assert_null(found(s, "starved-by-calls"));
+}
+
+/* The twins: both work at once for a good part of the time, or may, because nobody waits for them. */
+static void test_no_turns(void **state)
+{
+	struct story *s = *state;
+
+	layers(s, 70, 44, 95 * MS);
+	assert_null(found(s, "serial-gpus"));
+	layers(s, 50, 44, 50 * MS);
+	assert_null(found(s, "serial-gpus"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +387,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_without_number, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_busy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_turns, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
