@@ -220,7 +220,9 @@ static const struct column ras_columns[] = {
 };
 
 static const struct table_kind ras_kind = {
-	TABLE("ras", NULL, struct ras_row, ras_columns),
+	TABLE("ras",
+	      "NCCL RAS: which ranks disagree, by NCCL's own word; and what cudaspy sees of them",
+	      struct ras_row, ras_columns),
 	.text_rows = 60,
 };
 

@@ -300,7 +300,9 @@ static const struct column cost_columns[] = {
 };
 
 static const struct table_kind cost_kind = {
-	TABLE("costs", NULL, struct cost_row, cost_columns),
+	TABLE("costs",
+	      "COSTLIEST calls and waits of the last interval, of all threads together (sampled)",
+	      struct cost_row, cost_columns),
 	.text_rows = 10,
 };
 

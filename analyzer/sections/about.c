@@ -367,7 +367,9 @@ static const struct column part_columns[] = {
 };
 
 static const struct table_kind part_kind = {
-	TABLE("parts", NULL, struct part_row, part_columns),
+	TABLE("parts",
+	      "PARTS: of recordings that have several; of the last one calls are not counted yet",
+	      struct part_row, part_columns),
 };
 
 static const struct part_seen *find_part(const struct process *process, uint32_t number)

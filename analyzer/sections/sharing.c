@@ -194,6 +194,10 @@ static const struct column turn_columns[] = {
 
 static const struct table_kind turn_kind = {
 	TABLE("mps_turns", "WAITED FOR ANOTHER USER'S MPS SERVER", struct turn_row, turn_columns),
+	.advice =
+		"A daemon serves one user at a time: clients of another wait, without an error, "
+		"until the last client of the first has ended. Run them as one user, or give each "
+		"user a daemon with a CUDA_MPS_PIPE_DIRECTORY and GPUs of its own.",
 };
 
 /* Processes of the trace that were that server's clients. */
