@@ -178,11 +178,12 @@ static void add_finding(const struct idle *idle, const struct in_line *l, struct
 	finding->cost.threads = l->costs;
 	finding->place.function = text_function(model->set, held->fn);
 	finding_look_up(finding, found->texts, held);
-	if (placed) {
-		finding->lookup.waiters_address = wait->address;
-		finding->lookup.waiters_ns = wait->at_ns;
-		finding->lookup.waiters_stack = wait->stack;
-	}
+	if (placed)
+		finding_tell(finding, found->texts,
+			     &(struct told_place){.words = "",
+						  .address = wait->address,
+						  .ns = wait->at_ns,
+						  .stack = wait->stack});
 	finding->lookup.variable = wait->object;
 	finding->lookup.variable_ns = wait->at_ns;
 	finding->what = what(model, found->texts, l, placed);

@@ -282,10 +282,11 @@ static void add_finding(const struct starved_gpus_kind *kind, const struct idle 
 	finding->cost.threads = h->costs;
 	finding->place.function = text_function(model->set, part->fn);
 	finding_look_up(finding, texts, part);
-	if (part->cause == IDLE_HOST_FUNCTION && part->object) {
-		finding->lookup.waiters_address = idle_function_address(part);
-		finding->lookup.waiters_ns = part->at_ns;
-	}
+	if (part->cause == IDLE_HOST_FUNCTION && part->object)
+		finding_tell(finding, texts,
+			     &(struct told_place){.words = "",
+						  .address = idle_function_address(part),
+						  .ns = part->at_ns});
 	finding->what = what(kind, idle, texts, h);
 	finding->fix = kind->cure(model->set, texts, h);
 	if (kind->remark)

@@ -120,6 +120,31 @@ static struct finding from_site(struct site *site, const struct accounting *a,
 	return finding;
 }
 
+static const char *told_text(const struct finding *finding, const struct told_place *told,
+			     struct symbolizer *symbols, struct arena *texts)
+{
+	const struct process *process = finding->origin.process;
+	const char *variable = NULL;
+
+	if (told->address)
+		return text_program_place(texts, symbols, process, told->address, told->ns,
+					  told->stack);
+	if (told->variable)
+		variable = symbolize_data(symbols, process, told->variable, told->ns);
+	return variable ? arena_printf(texts, " (%s)", variable) : "";
+}
+
+void finding_tell(struct finding *finding, struct arena *texts, const struct told_place *more)
+{
+	struct finding_lookup *lookup = &finding->lookup;
+	struct told_place *all = arena_take(texts, xcalloc(lookup->n_told + 1, sizeof(*all)));
+
+	if (lookup->n_told)
+		memcpy(all, lookup->told, lookup->n_told * sizeof(*all));
+	all[lookup->n_told++] = *more;
+	lookup->told = all;
+}
+
 /* Those that detectors added after the last record: where, if they know. */
 static void place_added(struct finding *finding, struct symbolizer *symbols, struct arena *texts)
 {
@@ -129,17 +154,14 @@ static void place_added(struct finding *finding, struct symbolizer *symbols, str
 
 	if (finding->origin.process && finding->origin.processes == 1 && !finding->origin.host)
 		finding->origin.host = finding->origin.process->trace->host;
+	for (size_t i = 0; i < lookup->n_told; i++)
+		finding->what = arena_printf(texts, "%s%s%s", finding->what, lookup->told[i].words,
+					     told_text(finding, &lookup->told[i], symbols, texts));
 	if (!lookup->address || !finding->origin.process ||
 	    !(finding->place.function || lookup->of_wait))
 		return;
 	symbolize(symbols, finding->origin.process, lookup->address, lookup->address_ns, &place);
 	find_place(finding, &place, texts);
-	if (lookup->waiters_address)
-		finding->what =
-			arena_printf(texts, "%s%s", finding->what,
-				     text_program_place(texts, symbols, finding->origin.process,
-							lookup->waiters_address, lookup->waiters_ns,
-							lookup->waiters_stack));
 	if (lookup->variable)
 		variable = symbolize_data(symbols, finding->origin.process, lookup->variable,
 					  lookup->variable_ns);

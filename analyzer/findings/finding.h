@@ -111,13 +111,19 @@ struct finding_stacks {
 	const struct site_stack *shown; /* of where most of the cost is made; NULL: none */
 };
 
+/* Words of a finding's `what`, and a place behind them. */
+struct told_place {
+	const char *words;
+	uint64_t address, variable, ns; /* code, or else data, of the process at that time; 0: none */
+	const struct stack *stack; /* of a call from there; NULL: none */
+};
+
 /* What the place is looked up by: set by conclude, where it knows the caller of the function. */
 struct finding_lookup {
 	uint64_t address, address_ns; /* of the process, at that time; 0: none */
-	uint64_t waiters_address,
-		waiters_ns; /* another place, told behind `what`: where others wait for it, what it runs; 0: none */
+	const struct told_place *told; /* behind `what`; they live as long as its text */
+	size_t n_told;
 	uint64_t variable, variable_ns; /* what they wait for: its name goes behind that; 0: none */
-	const struct stack *waiters_stack; /* of such a wait; NULL: none */
 	const struct stack *const
 		*stacks; /* of calls there, where there is no site: SITE_STACKS at most */
 	size_t n_stacks;
@@ -165,6 +171,9 @@ const char *finding_where(const struct finding *f, struct arena *texts);
 
 /* For conclude: the place is that of the part, by its stack if it has one. */
 void finding_look_up(struct finding *finding, struct arena *texts, const struct idle_part *part);
+
+/* For conclude: these words go behind `what`, and behind them the place, if there is one and it is known. */
+void finding_tell(struct finding *finding, struct arena *texts, const struct told_place *more);
 
 /* Costs too little to speak of. */
 bool finding_minor(const struct finding *f);

@@ -45,7 +45,7 @@ static void see(struct live *live, const struct live_process *p, const struct sp
 			key.object = page->wait_object;
 			key.holder = page->wait_holder;
 		}
-	} else if (live_waits_outside(page)) {
+	} else if (board_waits_outside(page)) {
 		key.kind = page->outside_kind;
 		if (spy_wait_is_lock(page->outside_kind - 1u)) {
 			key.object = page->outside_object;

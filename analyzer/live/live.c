@@ -76,23 +76,6 @@ static void pause_for(uint64_t ns)
 
 /* ---- a slot ---------------------------------------------------------------------------------- */
 
-/* The thread asks a GPU over and over whether it is done. At this moment it may be in such a question, which is only
- * counted: when it began is not known. */
-static bool asks_gpu(const struct spy_slot_page *page)
-{
-	return page->outside_kind == SPY_WAIT_QUERY + 1 && !(page->depth && page->since) &&
-	       page->outside_calls == (uint16_t)page->calls;
-}
-
-/* Left behind by longjmp or a cancellation? Then the thread has made a call since. */
-bool live_waits_outside(const struct spy_slot_page *page)
-{
-	if (asks_gpu(page))
-		return true;
-	return !page->depth && page->outside_kind && page->outside_kind <= SPY_WAIT_KINDS &&
-	       page->outside_calls == (uint16_t)page->calls && page->since <= page->outside_since;
-}
-
 static bool has_counted_none(const struct spy_slot_page *a, const struct spy_slot_page *b)
 {
 	return a->calls == b->calls && !memcmp(a->counts, b->counts, sizeof(a->counts));
@@ -118,13 +101,13 @@ static bool is_same(const struct spy_slot_page *a, const struct spy_slot_page *b
 {
 	if (a->tid != b->tid)
 		return false;
-	if (asks_gpu(a) && asks_gpu(b))
+	if (board_asks_gpu(a) && board_asks_gpu(b))
 		return a->outside_since == b->outside_since &&
 		       a->outside_object == b->outside_object;
 	if (a->depth || b->depth)
 		return same_call(a, b);
-	return has_counted_none(a, b) && live_waits_outside(a) == live_waits_outside(b) &&
-	       (!live_waits_outside(a) || a->outside_since == b->outside_since);
+	return has_counted_none(a, b) && board_waits_outside(a) == board_waits_outside(b) &&
+	       (!board_waits_outside(a) || a->outside_since == b->outside_since);
 }
 
 static bool is_for_gpu(uint8_t contract)
@@ -165,18 +148,20 @@ static enum live_doing doing_of_wait(const struct live_thread *t, const struct t
 
 static void read_wait(struct live_thread *t, const struct spy_slot_page *page)
 {
-	if (t->in_call && page->wait_kind && page->wait_kind <= SPY_WAIT_KINDS) {
-		t->waits = true;
-		t->wait_kind = (uint8_t)(page->wait_kind - 1);
-		t->wait_object = page->wait_object;
-		t->holder_tid = page->wait_holder;
-	} else if (live_waits_outside(page)) {
-		t->waits = t->outside = true;
-		t->wait_kind = (uint8_t)(page->outside_kind - 1);
-		t->wait_object = page->outside_object;
-		t->holder_tid = page->outside_holder;
-		t->wait_caller = page->outside_caller;
-	}
+	struct board_wait wait;
+
+	if (!board_wait_of(page, &wait))
+		return;
+	t->waits = true;
+	t->outside = wait.outside;
+	t->wait_kind = wait.kind;
+	t->wait_object = wait.object;
+	t->holder_tid = wait.holder;
+	t->wait_caller = wait.caller;
+	t->wait_ns = live_ago_ns(t->process, wait.since);
+	t->wait_since_ns = timeline_ns(&t->process->trace->timeline, wait.since);
+	if (t->wait_kind == SPY_WAIT_QUERY)
+		t->call_ns = t->wait_ns;
 }
 
 /* Makes a thread of a slot of a board. before: at the first look; NULL: it was not there. */
@@ -185,8 +170,7 @@ static void live_read_slot(struct live_thread *t, struct trace_set *set,
 {
 	struct trace *trace = t->process->trace;
 	const struct live_process *process = t->process;
-	bool asks = asks_gpu(page);
-	uint64_t since;
+	bool asks = board_asks_gpu(page);
 
 	t->tid = page->tid;
 	t->device = page->device;
@@ -202,13 +186,6 @@ static void live_read_slot(struct live_thread *t, struct trace_set *set,
 	}
 	if (!asks || (before && !has_counted_none(before, page)))
 		read_wait(t, page);
-	if (t->waits) {
-		since = t->outside ? page->outside_since : page->wait_since ?: page->since;
-		t->wait_ns = live_ago_ns(process, since);
-		t->wait_since_ns = timeline_ns(&trace->timeline, since);
-		if (t->wait_kind == SPY_WAIT_QUERY)
-			t->call_ns = t->wait_ns;
-	}
 	if (!before || !is_same(before, page))
 		t->doing = LIVE_GOES_ON;
 	else if (t->waits &&

@@ -119,9 +119,6 @@ void live_sample(struct live *live);
 void live_end(struct live *live, const struct live_options *options);
 void live_release(struct live *live);
 
-/* Is the wait between calls that the board shows one that goes on? */
-bool live_waits_outside(const struct spy_slot_page *page);
-
 /* How long ago that was, by the trace's clock; UNKNOWN_NS: when is 0. */
 uint64_t live_ago_ns(const struct live_process *process, uint64_t when);
 

@@ -92,6 +92,43 @@ int board_parse(struct board *board, const char *path, const void *bytes, size_t
 	return err;
 }
 
+bool board_asks_gpu(const struct spy_slot_page *page)
+{
+	return page->outside_kind == SPY_WAIT_QUERY + 1 && !(page->depth && page->since) &&
+	       page->outside_calls == (uint16_t)page->calls;
+}
+
+/* Left behind by longjmp or a cancellation? Then the thread has made a call since. */
+bool board_waits_outside(const struct spy_slot_page *page)
+{
+	if (board_asks_gpu(page))
+		return true;
+	return !page->depth && page->outside_kind && page->outside_kind <= SPY_WAIT_KINDS &&
+	       page->outside_calls == (uint16_t)page->calls && page->since <= page->outside_since;
+}
+
+bool board_wait_of(const struct spy_slot_page *page, struct board_wait *wait)
+{
+	bool asks = board_asks_gpu(page);
+
+	if (page->depth && !asks && page->wait_kind && page->wait_kind <= SPY_WAIT_KINDS)
+		*wait = (struct board_wait){.kind = (uint8_t)(page->wait_kind - 1),
+					    .holder = page->wait_holder,
+					    .object = page->wait_object,
+					    .caller = page->caller,
+					    .since = page->wait_since ?: page->since};
+	else if (board_waits_outside(page))
+		*wait = (struct board_wait){.outside = true,
+					    .kind = (uint8_t)(page->outside_kind - 1),
+					    .holder = page->outside_holder,
+					    .object = page->outside_object,
+					    .caller = page->outside_caller,
+					    .since = page->outside_since};
+	else
+		return false;
+	return true;
+}
+
 void board_release(struct board *board)
 {
 	free(board->slots);

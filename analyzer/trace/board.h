@@ -25,6 +25,25 @@ int board_parse(struct board *board, const char *path, const void *bytes, size_t
 /* May a thread have written it? Of random bytes next to none are taken for a thread's. */
 bool board_slot_is_sound(const struct spy_slot_page *page);
 
+/* The thread asks a GPU over and over whether it is done. At this moment it may be in such a question, which is only
+ * counted: when it began is not known. */
+bool board_asks_gpu(const struct spy_slot_page *page);
+
+/* Is the wait between calls that the board shows one that goes on? */
+bool board_waits_outside(const struct spy_slot_page *page);
+
+/* What a thread waits for. */
+struct board_wait {
+	bool outside; /* between two calls */
+	uint8_t kind; /* enum spy_wait_kind */
+	uint32_t holder; /* thread that had it when the wait began, or that is to end; 0 unknown */
+	uint64_t object, caller; /* 0 unknown */
+	uint64_t since; /* cycles; 0 unknown */
+};
+
+/* False: it waits for nothing that the board shows. */
+bool board_wait_of(const struct spy_slot_page *page, struct board_wait *wait);
+
 void board_release(struct board *board);
 
 #endif

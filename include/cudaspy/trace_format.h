@@ -1091,6 +1091,8 @@ struct spy_board {
 	/* Functions put into streams or graphs that were not looked at: a graph may run them again, or there was no room (0 in
 	 * traces of before) */
 	uint64_t functions_unwatched;
+	/* When the sampler's thread was awake last (0: there is none, or in traces of before): the process lived then */
+	uint64_t looked;
 };
 
 enum spy_wanted {

@@ -151,15 +151,19 @@ static bool is_over(void)
 }
 
 /* Nobody ends while it is at work, and it begins no work once somebody does. */
-static void work(void)
+static void work(bool in_time)
 {
 	uint64_t before_ns = own_cpu_ns();
 
 	atomic_store(&at_work, true);
-	if (!is_over() && spy_session_active())
-		spy_own_stack_run(look_at_threads, NULL);
+	if (!is_over() && spy_session_active()) {
+		spy_board_show(spy_session->board->looked, spy_clock());
+		if (in_time)
+			spy_own_stack_run(look_at_threads, NULL);
+	}
 	atomic_store(&at_work, false);
-	keep_budget(own_cpu_ns() - before_ns);
+	if (in_time)
+		keep_budget(own_cpu_ns() - before_ns);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------- */
@@ -217,6 +221,7 @@ static void *run(void *data)
 {
 	struct timespec next = {0};
 	sigset_t before;
+	bool in_time;
 
 	(void)data;
 	atomic_store(&sampler_tid, (int)spy_syscall(SYS_gettid));
@@ -226,8 +231,9 @@ static void *run(void *data)
 	spy_running_begin(asked_ns * 5 / 8); /* not in step with the looks */
 	while (!is_over()) {
 		sleep_while_dormant();
-		if (sleep_an_interval(&next) && !is_over() && spy_window_is_open())
-			work();
+		in_time = sleep_an_interval(&next);
+		if (!is_over() && spy_window_is_open())
+			work(in_time);
 	}
 	leave_threads();
 	return NULL;

@@ -148,6 +148,15 @@ expect "ps of a killed process: tries" "$((i < 100))" 1
 "$tool" snapshot "$out" >snapshot 2>snapshot.err
 expect "snapshot of a killed process: status" $? 2
 grep -q 'nothing of it is running any more' snapshot.err || fail "a killed process: $(cat snapshot.err)"
+# Its report knows the cycle, once the system has forgotten the process: until then it might run.
+for i in $(seq 100); do
+	kill -0 "$pid" 2>/dev/null || break
+	sleep 0.1
+done
+"$tool" report --format=json "$out" >report.json
+jq -e '[.findings[] | select(.id == "lock-cycle")] | length == 1 and (.[0].file | endswith("hang.c")) and (.[0].what |
+	test("stood in a cycle.*: thread [0-9]+ .* waits, between CUDA calls, in lock_for_some_time, hang.c:[0-9]+ .* for the lock at hang.0x[0-9a-f]+ .(queue|cache)_lock., held by thread"))' \
+	report.json >/dev/null || fail "the report on a killed process: $(jq -c .findings report.json) $(jq -c .summary report.json)"
 
 # ---- a cycle of the driver's locks, inside calls ------------------------------------------------------
 cat >script <<-'END'
@@ -162,7 +171,13 @@ says '^DEADLOCK: thread ' 'in cuda(LaunchKernel|MemcpyAsync)' 'held by thread [0
 that '[.threads[] | select(.doing == "lock" and .function != null)] | length >= 2 and
 	(map(.function | sub("^_*"; "")) | unique) == ["cudaLaunchKernel", "cudaMemcpyAsync"]' "a launch and a copy"
 that 'all(.chains[]; .threads <= 4)' "chains end where they have been"
+sleep 1.2 # so long it has to last to be one afterwards
 stop
+# Afterwards, in the recording of a process that was killed.
+"$tool" report --format=json "$out" >report.json
+jq -e '[.findings[] | select(.id == "lock-cycle")] | length == 1 and .[0].severity == "problem" and
+	(.[0].what | test("stood in a cycle.*: thread [0-9]+ .* waits inside .*, held by thread [0-9]+ .*, which waits inside .*, held by thread"))' \
+	report.json >/dev/null || fail "the report: $(jq -c .findings report.json)"
 
 # ---- a kernel that does not end -----------------------------------------------------------------------
 start --variant kernel

@@ -571,6 +571,78 @@ static void test_held_lock(void **state)
 	silent(log.text, "held-lock");
 }
 
+/* ---- cycles of locks ----------------------------------------------------------------------------- */
+
+/* Two threads that launch until 200 ms; at 300 ms 101 begins to wait between calls for what 102 has, and at `closed` 102
+ * inside a call for what `holder` has. more: records of 102's, behind. */
+static void at_the_end(struct log *log, const char *board, const char *closed, unsigned int holder,
+		       const char *more)
+{
+	unsigned int i, slot;
+
+	log->used = 0;
+	add(log, "trace app.100 pid=100 program=\"app\" probes=1\nboard %s\n", board);
+	for (slot = 1; slot <= 3; slot++) {
+		add(log, "slot %u tid=%u\n1us thread tid=%u name=\"app\"\n", slot, 100 + slot,
+		    100 + slot);
+		for (i = 1; i <= 20; i++)
+			add(log,
+			    "%ums launch cudaLaunchKernel duration=2us device=0 stream=0x10 "
+			    "caller=0x50\n",
+			    10 * i);
+		if (slot == 1)
+			add(log, "inflight tid=101 depth=0 since=300ms outside=mutex "
+				 "object=0x7000 holder=102\n");
+		if (slot == 2)
+			add(log,
+			    "%sinflight tid=102 function=cudaFree since=%s wait=mutex "
+			    "object=0x8000 holder=%u\n",
+			    more, closed, holder);
+	}
+}
+
+static void test_lock_cycle(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	at_the_end(&log, "ended=0 looked=5s", "400ms", 101, "");
+	root = report_on(log.text);
+	finding = find(root, "lock-cycle");
+	assert_non_null(finding);
+	says(finding, "severity", "problem");
+	says(finding, "function", "cudaFree");
+	says(finding, "what", "at the end, for 4.600 s or longer, 2 threads stood in a cycle: ");
+	says(finding, "what",
+	     "thread 102 (GPU 0) waits inside cudaFree for the lock at 0x8000, on the heap, held by "
+	     "thread 101 (GPU 0), which waits, between CUDA calls, for the lock at 0x7000, on the "
+	     "heap, held by thread 102 (GPU 0)");
+	json_decref(root);
+
+	/* How long it lasted is not known, for nothing is recorded behind it. */
+	at_the_end(&log, "ended=1", "400ms", 101, "");
+	root = report_on(log.text);
+	finding = find(root, "lock-cycle");
+	assert_non_null(finding);
+	says(finding, "severity", "note");
+	says(finding, "what", "for an unknown time");
+	json_decref(root);
+
+	/* A row of waits, which is long. */
+	at_the_end(&log, "ended=0 looked=5s", "400ms", 103, "");
+	silent(log.text, "lock-cycle");
+	/* 101 may have got what it waited for, and not have woken up yet. */
+	at_the_end(&log, "ended=0 looked=5s", "4990ms", 101, "");
+	silent(log.text, "lock-cycle");
+	/* 102 has let go of that since. */
+	at_the_end(&log, "ended=0 looked=5s", "400ms", 101,
+		   "350ms held kind=mutex fn=cudaMalloc object=0x7000 held=50ms\n"
+		   "360ms memory cudaMalloc duration=60ms device=0 op=alloc kind=device "
+		   "bytes=4096 address=0x9000\n");
+	silent(log.text, "lock-cycle");
+}
+
 /* ---- streams that threads share ----------------------------------------------------------------- */
 
 /* Two threads hand over five launches each and wait for 10 ms: in the same stream or not, half of the time at the same time or
@@ -704,6 +776,7 @@ int main(void)
 		cmocka_unit_test(test_starved_by_a_long_call),
 		cmocka_unit_test(test_starving_without_cpu),
 		cmocka_unit_test(test_held_lock),
+		cmocka_unit_test(test_lock_cycle),
 		cmocka_unit_test(test_shared_stream),
 		cmocka_unit_test(test_shared_by_copies),
 	};

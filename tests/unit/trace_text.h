@@ -6,11 +6,12 @@
  *   trace app.100 pid=100 program="/bin/app"   directory; the rest goes into env (see below) but
  *                                              packet=BYTES, bounded=1 (keep-the-last) and version=N
  *   clock offset_s=5 frequency=1000000000      optional; else these values
- *   board ended=0 lost=3                       optional; else ended=1 lost=0
+ *   board ended=0 lost=3 looked=9s             optional; else ended=1 lost=0 looked=0
  *   slot 1 tid=101                             the lines below are this slot's; gpu=1: it has GPU times
  *   10us copy cudaMemcpyAsync duration=2us direction=h2d src=pageable dst=device bytes=4096
  *   discarded 5                                records this slot has lost so far
  *   inflight tid=101 function=cudaStreamSynchronize depth=1 since=20us wait=mutex holder=102
+ *   inflight tid=101 depth=0 since=20us outside=mutex object=0x10 holder=102    a wait between calls
  *   counter cudaGetDevice 12                   on the board, not in a record
  *
  * Times are cycles; with a unit (ns, us, ms, s) they assume 1 GHz. An env value that is all digits
@@ -797,6 +798,14 @@ static void tt_in_flight(struct tt_state *s, const struct tt_line *l)
 
 	page->tid = (uint32_t)tt_value(s, l, "tid", 0);
 	page->depth = (uint8_t)tt_value(s, l, "depth", 1);
+	if (tt_text(l, "outside")) {
+		page->outside_kind = (uint8_t)(tt_name(s, l, "outside", tt_waits) + 1);
+		page->outside_object = tt_value(s, l, "object", 0);
+		page->outside_holder = (uint32_t)tt_value(s, l, "holder", 0);
+		page->outside_since = tt_value(s, l, "since", 0);
+		page->outside_calls = (uint16_t)page->calls;
+		return;
+	}
 	page->since = tt_value(s, l, "since", 0);
 	page->outer_fn = (uint16_t)tt_find(s, tt_functions, outer);
 	if (tt_text(l, "wait")) {
@@ -823,6 +832,7 @@ static void tt_apply(struct tt_state *s, const struct tt_line *l)
 	} else if (!strcmp(verb, "board")) {
 		s->w.board.ended = (uint32_t)tt_value(s, l, "ended", 1);
 		s->w.board.lost = tt_value(s, l, "lost", 0);
+		s->w.board.looked = tt_value(s, l, "looked", 0);
 	} else if (!strcmp(verb, "slot")) {
 		s->slot = (unsigned int)tt_number(s, object);
 		tw_stream(&s->w, s->slot)->tid = (uint32_t)tt_value(s, l, "tid", 0);
