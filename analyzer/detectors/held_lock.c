@@ -1,9 +1,10 @@
 /*
- * analyzer/detectors/held_lock.c: a lock of the program's own is held over CUDA calls, and other threads that work with CUDA
- * stand in line for it between their calls.
+ * analyzer/detectors/held_lock.c: a lock of the program's own is held over CUDA calls, or while its holder waits for something
+ * else, and other threads that work with CUDA stand in line for it between their calls.
  *
  * Of each thread's waits for such locks the part counts in which the holder was inside CUDA calls: waiting for its GPU,
- * submitting work, or whatever else it was there for. What it did meanwhile outside of them is the program's own affair.
+ * submitting work, or whatever else it was there for; or waited for a file, another lock, a connection. What it computed
+ * meanwhile is the program's own affair.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,15 +27,32 @@ struct in_line {
 	struct thread_costs costs;
 };
 
-/* How long the holders were inside CUDA calls meanwhile; 0 also where it is no wait for such a lock. */
-static uint64_t held_inside_ns(const struct idle_sum *sum)
+/* What the holder has no need of the lock for. */
+static bool counts(enum idle_cause cause)
+{
+	switch (cause) {
+	case IDLE_FILE:
+	case IDLE_PIPE:
+	case IDLE_SOCKET:
+	case IDLE_LOADER:
+	case IDLE_LOCK:
+	case IDLE_JOIN:
+	case IDLE_SLEEP:
+		return true;
+	default:
+		return idle_in_a_call(cause);
+	}
+}
+
+/* For how long the holders did such things meanwhile; 0 also where it is no wait for such a lock. */
+static uint64_t held_ns(const struct idle_sum *sum)
 {
 	uint64_t ns = 0;
 
 	if (sum->key.cause != IDLE_LOCK || !sum->holder)
 		return 0;
 	for (size_t i = 0; i < IDLE_CAUSE_COUNT; i++)
-		if (idle_in_a_call((enum idle_cause)i))
+		if (counts((enum idle_cause)i))
 			ns += sum->holder->ns[i];
 	return min_u64(ns, sum->ns);
 }
@@ -44,7 +62,7 @@ static void add_sum(struct in_line *l, const struct idle_sum *sum, uint64_t ns)
 	l->ns += ns;
 	l->waits += sum->count;
 	for (size_t i = 0; i < IDLE_CAUSE_COUNT; i++)
-		if (idle_in_a_call((enum idle_cause)i))
+		if (counts((enum idle_cause)i))
 			l->by_cause[i] += sum->holder->ns[i];
 	if (ns <= l->longest_ns)
 		return;
@@ -82,7 +100,7 @@ static struct in_line *add_up(const struct idle *idle)
 	struct in_line *threads = xcalloc(model->n_threads + 1, sizeof(*threads));
 
 	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = sum->key.owner < model->n_threads ? held_inside_ns(sum) : 0;
+		uint64_t ns = sum->key.owner < model->n_threads ? held_ns(sum) : 0;
 
 		if (ns)
 			add_sum(&threads[sum->key.owner], sum, ns);
@@ -131,25 +149,29 @@ static const char *what(const struct model *model, struct arena *texts, const st
 	const char *python = text_python(texts, &line);
 	enum idle_cause cause = main_cause(l);
 
-	return arena_printf(
-		texts,
-		"%s waited %s for %s while %s, which had it, was inside CUDA calls: %s for %s; %s "
-		"longest, %s%s%s",
-		text_count(texts, l->threads, "thread"), text_time(texts, l->ns),
-		lock_words(texts, l),
-		thread ? text_thread(texts, thread, SPY_DEVICE_NONE) : "another one",
-		idle_cause_texts[cause], text_time(texts, l->by_cause[cause]),
-		text_thread(texts, l->worst, SPY_DEVICE_NONE), text_time(texts, l->worst_ns),
-		python   ? ", at "
-		: placed ? ", "
-			 : "",
-		python ?: "");
+	return arena_printf(texts,
+			    "%s waited %s for %s while %s, which had it, was %s%s for %s; %s "
+			    "longest, %s%s%s",
+			    text_count(texts, l->threads, "thread"), text_time(texts, l->ns),
+			    lock_words(texts, l),
+			    thread ? text_thread(texts, thread, SPY_DEVICE_NONE) : "another one",
+			    idle_in_a_call(cause) ? "inside CUDA calls: " : "",
+			    idle_cause_texts[cause], text_time(texts, l->by_cause[cause]),
+			    text_thread(texts, l->worst, SPY_DEVICE_NONE),
+			    text_time(texts, l->worst_ns),
+			    python   ? ", at "
+			    : placed ? ","
+				     : "",
+			    python ?: "");
 }
 
 static const char *cure(enum idle_cause cause)
 {
 	if (cause == IDLE_CUDA_WAIT)
 		return detector_held_lock.fix;
+	if (!idle_in_a_call(cause))
+		return "Release the lock before that wait: take it for the data that it protects "
+		       "alone, and read, write or wait for others outside of it.";
 	return "Make the CUDA calls outside of the lock: take it for the data that it protects "
 	       "alone, or give each stream's data a lock of its own.";
 }
@@ -159,9 +181,9 @@ static void take(const struct idle *idle, struct finding *finding)
 {
 	idle_price_take(idle, finding, finding->origin.process, 0);
 	for (struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next)
-		if (sum->process == finding->origin.process && sum->ns && held_inside_ns(sum))
+		if (sum->process == finding->origin.process && sum->ns && held_ns(sum))
 			idle_price_take_part(idle, finding, sum,
-					     (double)held_inside_ns(sum) / (double)sum->ns);
+					     (double)held_ns(sum) / (double)sum->ns);
 }
 
 static void add_finding(const struct idle *idle, const struct in_line *l, struct found *found)
@@ -169,8 +191,7 @@ static void add_finding(const struct idle *idle, const struct in_line *l, struct
 	const struct model *model = idle->accounts->model;
 	struct finding *finding = detector_add(&detector_held_lock, found);
 	const struct idle_part *held = &l->longest->holder->longest, *wait = &l->longest->longest;
-	bool placed = held->address && held->fn != NO_FUNCTION && wait->address &&
-		      !(wait->stack && wait->stack->n_python);
+	bool placed = wait->address && !(wait->stack && wait->stack->n_python);
 
 	finding->origin.process = l->worst->process;
 	finding->count = l->waits;
@@ -203,12 +224,14 @@ static void conclude(const struct idle *idle, struct found *found)
 
 const struct detector detector_held_lock = {
 	.id = "held-lock",
-	.title = "a thread holds a lock of the program's own during CUDA calls, and others wait "
-		 "for it",
-	.sees = "Waits between CUDA calls for a mutex of the program's own, from a tenth of a "
-		"thread's working time and 10 ms on, while the thread that had it was inside "
-		"CUDA calls. The place is the holder's call; the finding has what it did there, "
-		"and where and for how long others waited.",
+	.title =
+		"a thread holds a lock of the program's own while it is in CUDA calls or waits, and "
+		"others wait for it",
+	.sees = "Waits between CUDA calls for a mutex or read-write lock of the program's own, from a "
+		"tenth of a thread's working time and 10 ms on, while the thread that had it was "
+		"inside CUDA calls, or waited for a file, a connection, a pipe, a thread or another "
+		"lock, or slept. The place is the holder's call or wait; the finding has what it did "
+		"there, and where and for how long others waited.",
 	.blind =
 		"Locks that do not name their holder (conditions, semaphores, Python's own locks), "
 		"and threads that make no CUDA calls.",

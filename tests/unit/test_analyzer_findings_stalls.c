@@ -523,21 +523,26 @@ static void test_starving_without_cpu(void **state)
 
 /*
  * Forty times thread 102 waits between its calls for `waited` microseconds for a mutex of the program's, which 101 has; that
- * one is in a synchronisation for `inside` of them, and elsewhere for the rest.
+ * one is in a synchronisation for `inside` of them, and then in such a wait (NULL: in none).
  */
-static void standing_in_line(struct log *log, unsigned int waited, unsigned int inside)
+static void standing_in_line(struct log *log, unsigned int waited, unsigned int inside,
+			     const char *then)
 {
 	unsigned int i;
 
 	log->used = 0;
 	add(log, "trace app.100 pid=100 program=\"app\" probes=1\n"
 		 "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n");
-	for (i = 1; i <= 40; i++)
+	for (i = 1; i <= 40; i++) {
 		add(log,
 		    "%uus launch cudaLaunchKernel duration=2us device=0 stream=0x10 caller=0x50\n"
 		    "%uus op cudaStreamSynchronize duration=%uus device=0 stream=0x10 "
 		    "caller=0x60\n",
 		    10000 * i, 10000 * i + 2 + inside, inside);
+		if (then)
+			add(log, "%uus outside %s caller=0x90 duration=3900us\n", 10000 * i + 3990,
+			    then);
+	}
 	add(log, "slot 2 tid=102\n1us thread tid=102 name=\"app\"\n");
 	for (i = 1; i <= 40; i++)
 		add(log,
@@ -552,7 +557,7 @@ static void test_held_lock(void **state)
 	json_t *root, *finding;
 
 	(void)state;
-	standing_in_line(&log, 4000, 4000);
+	standing_in_line(&log, 4000, 4000, NULL);
 	root = report_on(log.text);
 	finding = find(root, "held-lock");
 	assert_non_null(finding);
@@ -565,9 +570,25 @@ static void test_held_lock(void **state)
 	says(finding, "severity", "problem");
 	json_decref(root);
 
-	standing_in_line(&log, 4000, 50); /* the holder is elsewhere */
+	standing_in_line(&log, 4000, 50, NULL); /* the holder is elsewhere */
 	silent(log.text, "held-lock");
-	standing_in_line(&log, 900, 900); /* less than a tenth of the time */
+	standing_in_line(&log, 4000, 50, "kind=transfer file=file object=0x5");
+	root = report_on(log.text);
+	finding = find(root, "held-lock");
+	assert_non_null(finding);
+	says(finding, "what", "thread 101, which had it, was reading or writing files for 1");
+	says(finding, "fix", "Release the lock before that wait");
+	says(finding, "severity", "problem");
+	json_decref(root);
+	standing_in_line(&log, 4000, 50, "kind=read object=0x9000 holder=103");
+	root = report_on(log.text);
+	finding = find(root, "held-lock");
+	assert_non_null(finding);
+	says(finding, "what", "which had it, was waiting for another thread for 1");
+	json_decref(root);
+	standing_in_line(&log, 4000, 50, NULL); /* it computes */
+	silent(log.text, "held-lock");
+	standing_in_line(&log, 900, 900, NULL); /* less than a tenth of the time */
 	silent(log.text, "held-lock");
 }
 
