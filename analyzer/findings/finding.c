@@ -120,15 +120,21 @@ static struct finding from_site(struct site *site, const struct accounting *a,
 	return finding;
 }
 
-static const char *told_text(const struct finding *finding, const struct told_place *told,
+static const char *told_text(const struct finding *finding, struct told_place *told,
 			     struct symbolizer *symbols, struct arena *texts)
 {
 	const struct process *process = finding->origin.process;
 	const char *variable = NULL;
+	struct place place, entry;
 
-	if (told->address)
-		return text_program_place(texts, symbols, process, told->address, told->ns,
-					  told->stack);
+	if (told->address) {
+		symbolize_program(symbols, process, told->address, told->ns, told->stack, &place,
+				  &entry);
+		told->file = place.file ? arena_printf(texts, "%s", place.file) : NULL;
+		told->line = place.line > 0 ? (uint64_t)place.line : 0;
+		return entry.path ? text_place_by(texts, &entry, &place)
+				  : text_place(texts, &place);
+	}
 	if (told->variable)
 		variable = symbolize_data(symbols, process, told->variable, told->ns);
 	return variable ? arena_printf(texts, " (%s)", variable) : "";
@@ -148,7 +154,7 @@ void finding_tell(struct finding *finding, struct arena *texts, const struct tol
 /* Those that detectors added after the last record: where, if they know. */
 static void place_added(struct finding *finding, struct symbolizer *symbols, struct arena *texts)
 {
-	const struct finding_lookup *lookup = &finding->lookup;
+	struct finding_lookup *lookup = &finding->lookup;
 	const char *variable = NULL;
 	struct place place;
 

@@ -114,14 +114,17 @@ struct finding_stacks {
 /* Words of a finding's `what`, and a place behind them. */
 struct told_place {
 	const char *words;
-	uint64_t address, variable, ns; /* code, or else data, of the process at that time; 0: none */
+	/* Code, or else data, of the process at that time; 0: none */
+	uint64_t address, variable, ns;
 	const struct stack *stack; /* of a call from there; NULL: none */
+	const char *file; /* where that is, once it has been looked up; NULL unknown */
+	uint64_t line;
 };
 
 /* What the place is looked up by: set by conclude, where it knows the caller of the function. */
 struct finding_lookup {
 	uint64_t address, address_ns; /* of the process, at that time; 0: none */
-	const struct told_place *told; /* behind `what`; they live as long as its text */
+	struct told_place *told; /* behind `what`; they live as long as its text */
 	size_t n_told;
 	uint64_t variable, variable_ns; /* what they wait for: its name goes behind that; 0: none */
 	const struct stack *const

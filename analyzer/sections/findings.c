@@ -477,11 +477,15 @@ static bool has_thread(const struct thread_set *set, const struct accounting *a)
 	return false;
 }
 
-/* By the line of the program, or one of Python. */
+/* By the line of the program, another one that it tells of, or one of Python. */
 static bool is_at(const struct finding *f, const struct subject_place *place)
 {
 	if (names_file(f->place.file) && subject_place_fits(place, f->place.file, f->place.line))
 		return true;
+	for (size_t i = 0; i < f->lookup.n_told; i++)
+		if (names_file(f->lookup.told[i].file) &&
+		    subject_place_fits(place, f->lookup.told[i].file, f->lookup.told[i].line))
+			return true;
 	for (size_t i = 0; i < f->stacks.n_python; i++)
 		if (subject_place_fits(place, f->stacks.python[i].at.code->file,
 				       f->stacks.python[i].at.line))
