@@ -5,29 +5,44 @@
 #include "base/util.h"
 #include "model/python.h"
 
-/* Who waits: the end of a file's path in Python, or a part of a library's name. To be extended: a
+/* Who waits: the end of a file's path in Python, none of the program's own, or a part of a library's name. To be extended: a
  * row each, the more special ones first. */
 static const struct caller {
-	const char *file, *library;
-	enum idle_cause cause; /* IDLE_CAUSE_COUNT: as the wait itself says */
+	const char *file;
+	const char *function; /* in it, with its class or without; NULL: any */
+	const char *inner; /* the file that the innermost frame has to be in; NULL: any */
+	const char *library;
+	enum idle_cause cause;
 	const char *name;
 } callers[] = {
-	{"torch/utils/data/dataloader.py", NULL, IDLE_LOADER, "torch's DataLoader"},
-	{"nvidia/dali/pipeline.py", NULL, IDLE_LOADER, "DALI"},
-	{"webdataset/pipeline.py", NULL, IDLE_LOADER, "webdataset"},
-	{"tensorflow/python/data/ops/iterator_ops.py", NULL, IDLE_LOADER, "tf.data"},
-	{"grain/python/data_loader.py", NULL, IDLE_LOADER, "grain's DataLoader"},
-	{"multiprocessing/queues.py", NULL, IDLE_PIPE, "a queue between processes"},
-	{"multiprocessing/connection.py", NULL, IDLE_PIPE, "a pipe between processes"},
-	{"concurrent/futures/_base.py", NULL, IDLE_LOCK, "a thread pool"},
-	{"multiprocessing/pool.py", NULL, IDLE_LOCK, "a pool of workers"},
-	{"/queue.py", NULL, IDLE_LOCK, "a queue between threads"},
-	{"socketserver.py", NULL, IDLE_NOTHING_TO_DO, "a server's requests"},
-	{"asyncio/base_events.py", NULL, IDLE_NOTHING_TO_DO, "an event loop"},
-	{NULL, "libgomp.so", IDLE_LOCK, "an OpenMP barrier"},
-	{NULL, "libomp.so", IDLE_LOCK, "an OpenMP barrier"},
-	{NULL, "libiomp5.so", IDLE_LOCK, "an OpenMP barrier"},
-	{NULL, "libtbb.so", IDLE_LOCK, "TBB's scheduler"},
+	{"torch/utils/data/dataloader.py", .cause = IDLE_LOADER, .name = "torch's DataLoader"},
+	{"nvidia/dali/pipeline.py", .cause = IDLE_LOADER, .name = "DALI"},
+	{"webdataset/pipeline.py", .cause = IDLE_LOADER, .name = "webdataset"},
+	{"tensorflow/python/data/ops/iterator_ops.py", .cause = IDLE_LOADER, .name = "tf.data"},
+	{"grain/python/data_loader.py", .cause = IDLE_LOADER, .name = "grain's DataLoader"},
+	{"multiprocessing/queues.py", .cause = IDLE_PIPE, .name = "a queue between processes"},
+	{"multiprocessing/connection.py", .cause = IDLE_PIPE, .name = "a pipe between processes"},
+	{"concurrent/futures/_base.py", .cause = IDLE_LOCK, .name = "a thread pool"},
+	{"multiprocessing/pool.py", .cause = IDLE_LOCK, .name = "a pool of workers"},
+	{"/queue.py", "get", "/threading.py", NULL, IDLE_LOCK,
+	 "a queue between threads, which is empty"},
+	{"/queue.py", "put", "/threading.py", NULL, IDLE_LOCK,
+	 "a queue between threads, which is full"},
+	{"/queue.py", .cause = IDLE_LOCK, .name = "a queue between threads"},
+	/* The program's own functions run inside of these, too. */
+	{"socketserver.py", NULL, "/selectors.py", NULL, IDLE_NOTHING_TO_DO, "a server's requests"},
+	{"asyncio/base_events.py", NULL, "/selectors.py", NULL, IDLE_NOTHING_TO_DO,
+	 "an event loop"},
+	{"/threading.py", "Thread.join", "/threading.py", NULL, IDLE_JOIN, "a Python thread's end"},
+	{"/threading.py", "Event.wait", "/threading.py", NULL, IDLE_LOCK, "a threading.Event"},
+	{"/threading.py", "Barrier.wait", "/threading.py", NULL, IDLE_LOCK, "a threading.Barrier"},
+	{"/threading.py", "acquire", "/threading.py", NULL, IDLE_LOCK, "a threading.Semaphore"},
+	{"/threading.py", "wait", "/threading.py", NULL, IDLE_LOCK,
+	 "a condition or an event of Python's"},
+	{NULL, .library = "libgomp.so", .cause = IDLE_LOCK, .name = "an OpenMP barrier"},
+	{NULL, .library = "libomp.so", .cause = IDLE_LOCK, .name = "an OpenMP barrier"},
+	{NULL, .library = "libiomp5.so", .cause = IDLE_LOCK, .name = "an OpenMP barrier"},
+	{NULL, .library = "libtbb.so", .cause = IDLE_LOCK, .name = "TBB's scheduler"},
 };
 
 static bool ends_with(const char *text, const char *end)
@@ -37,12 +52,34 @@ static bool ends_with(const char *text, const char *end)
 	return length >= n && !strcmp(text + length - n, end);
 }
 
-static bool in_python(const struct stack *stack, const char *file)
+/* "get" is Queue.get, too; before Python 3.11 names are without their classes. */
+static bool is_called(const struct python_code *code, const char *name)
 {
-	for (uint8_t i = 0; i < stack->n_python; i++) {
-		const struct python_code *code = model_python(stack, &stack->python[i]);
+	const char *own = strrchr(code->function, '.'), *wanted = strrchr(name, '.');
 
-		if (code && ends_with(code->file, file))
+	if (!own)
+		return !strcmp(code->function, wanted ? wanted + 1 : name);
+	return !strcmp(wanted ? code->function : own + 1, name);
+}
+
+/* The frame's function, if its file is a library's and has that end. */
+static const struct python_code *code_of(const struct stack *stack, uint8_t frame, const char *file)
+{
+	struct python_line line = {.code = model_python(stack, &stack->python[frame])};
+
+	return line.code && ends_with(line.code->file, file) && !python_is_program(&line)
+		       ? line.code
+		       : NULL;
+}
+
+static bool in_python(const struct stack *stack, const struct caller *row)
+{
+	if (row->inner && !(stack->n_python && code_of(stack, 0, row->inner)))
+		return false;
+	for (uint8_t i = 0; i < stack->n_python; i++) {
+		const struct python_code *code = code_of(stack, i, row->file);
+
+		if (code && (!row->function || is_called(code, row->function)))
 			return true;
 	}
 	return false;
@@ -66,7 +103,7 @@ static bool in_library(const struct stack *stack, const char *library)
 static const struct caller *find(const struct stack *stack)
 {
 	for (size_t i = 0; stack && i < ARRAY_SIZE(callers); i++)
-		if (callers[i].file ? in_python(stack, callers[i].file)
+		if (callers[i].file ? in_python(stack, &callers[i])
 				    : in_library(stack, callers[i].library))
 			return &callers[i];
 	return NULL;

@@ -1,5 +1,6 @@
 # tests/e2e/outside.py MODE: steps of work for GPU 0, and between them what MODE says. Prints the number of the line that
 # waits.
+import asyncio
 import ctypes
 import inspect
 import os
@@ -71,6 +72,13 @@ def waiting_queue(items=[]):
     return here() - 1
 
 
+def waiting_in_a_coroutine(items=[]):  # holds up the loop, which is no wait for events
+    async def held_up():
+        return waiting_queue(items)
+
+    return asyncio.run(held_up())
+
+
 def gil(others=[]):
     if not others:
         others.append(threading.Thread(target=spin, daemon=True))
@@ -125,7 +133,7 @@ def spin():
         pass
 
 
-between = {"sleep": sleep, "pipe": pipe, "connection": connection, "queue": waiting_queue, "gil": gil, "busy": busy,
+between = {"sleep": sleep, "pipe": pipe, "connection": connection, "queue": waiting_queue, "coroutine": waiting_in_a_coroutine, "gil": gil, "busy": busy,
            "query": query, "query-sleep": query_sleep, "query-seldom": query_seldom}
 cuda.cudaMalloc(ctypes.byref(memory), 1 << 20)
 line = None

@@ -41,7 +41,10 @@ waits connection socket
 starved connection no
 waits queue lock
 starved queue yes
-expect "a queue by its name" "$(jq -r '[.gpus[0].idle_causes[] | select(.cause == "lock" and ((.site // "") | test("waiting_queue"))) | .name][0]' report.json)" "a queue between threads"
+expect "a queue by its name" "$(jq -r '[.gpus[0].idle_causes[] | select(.cause == "lock" and ((.site // "") | test("waiting_queue"))) | .name][0]' report.json)" "a queue between threads, which is empty"
+# Behind asyncio's own functions.
+waits coroutine lock
+starved coroutine yes
 
 try=1
 until reported busy && jq -e '.findings[] | select(.id == "starved-by-host")' report.json >/dev/null; do
