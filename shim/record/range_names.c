@@ -10,6 +10,7 @@
  */
 #include <string.h>
 #include "lib/handle_map.h"
+#include "lib/utf8.h"
 #include "record/range_names.h"
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock
@@ -155,30 +156,6 @@ static int find_or_take(struct named *table, int first, int n, struct wanted *wa
 
 /* ---- texts ---------------------------------------------------------------------------------- */
 
-static size_t put_utf8(char *text, uint32_t c)
-{
-	if (c < 0x80) {
-		text[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		text[0] = (char)(0xc0 | c >> 6);
-		text[1] = (char)(0x80 | (c & 63));
-		return 2;
-	}
-	if (c < 0x10000) {
-		text[0] = (char)(0xe0 | c >> 12);
-		text[1] = (char)(0x80 | (c >> 6 & 63));
-		text[2] = (char)(0x80 | (c & 63));
-		return 3;
-	}
-	text[0] = (char)(0xf0 | c >> 18);
-	text[1] = (char)(0x80 | (c >> 12 & 63));
-	text[2] = (char)(0x80 | (c >> 6 & 63));
-	text[3] = (char)(0x80 | (c & 63));
-	return 4;
-}
-
 void spy_utf8_from_wide(char *text, size_t size, const wchar_t *wide)
 {
 	size_t used = 0;
@@ -189,7 +166,7 @@ void spy_utf8_from_wide(char *text, size_t size, const wchar_t *wide)
 		/* No character: what it is replaced by. */
 		if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
 			c = 0xfffd;
-		used += put_utf8(text + used, c);
+		used += spy_utf8_put(text + used, c);
 	}
 	text[used] = '\0';
 }

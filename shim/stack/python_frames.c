@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 #include "lib/peek.h"
+#include "lib/utf8.h"
 #include "stack/python.h"
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock
@@ -156,26 +157,7 @@ static size_t put_character(char *to, uint32_t c)
 {
 	if (c < ' ' || c == 127 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
 		c = '?';
-	if (c < 0x80) {
-		to[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		to[0] = (char)(0xc0 | c >> 6);
-		to[1] = (char)(0x80 | (c & 63));
-		return 2;
-	}
-	if (c < 0x10000) {
-		to[0] = (char)(0xe0 | c >> 12);
-		to[1] = (char)(0x80 | (c >> 6 & 63));
-		to[2] = (char)(0x80 | (c & 63));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | c >> 18);
-	to[1] = (char)(0x80 | (c >> 12 & 63));
-	to[2] = (char)(0x80 | (c >> 6 & 63));
-	to[3] = (char)(0x80 | (c & 63));
-	return 4;
+	return spy_utf8_put(to, c);
 }
 
 /* Characters of 1, 2 or 4 bytes each. */
