@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "cpu_pressure.h"
 #include "cudaspy/trace_format.h"
+#include "base/median.h"
 
 #define KNOWN_LEAST_NS 10000000 /* of a slice: less says nothing */
 
@@ -149,7 +150,7 @@ static int by_number(const void *a, const void *b)
 {
 	const struct cpu_pressure_settled *x = a, *y = b;
 
-	return x->number < y->number ? -1 : x->number > y->number;
+	return COMPARE(x->number, y->number);
 }
 
 void cpu_pressure_join(struct cpu_pressure *pressure, const struct cpu_pressure *const *parts,

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "locks.h"
+#include "base/median.h"
 
 #define RING_FIRST 8
 #define RING_MOST 16384 /* events of one lock that are remembered */
@@ -199,9 +200,7 @@ static int by_waited(const void *a, const void *b)
 {
 	const struct lock *x = *(struct lock *const *)a, *y = *(struct lock *const *)b;
 
-	if (x->waited_ns != y->waited_ns)
-		return x->waited_ns < y->waited_ns ? 1 : -1;
-	return x->index < y->index ? -1 : x->index > y->index;
+	return COMPARE(y->waited_ns, x->waited_ns) ?: COMPARE(x->index, y->index);
 }
 
 char *lock_place(const struct process *process, uint64_t address, uint64_t ns)

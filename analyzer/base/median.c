@@ -6,21 +6,21 @@
 
 int by_u64(const void *a, const void *b)
 {
-	return compare_u64(*(const uint64_t *)a, *(const uint64_t *)b);
+	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
 static int by_i64(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-	return x < y ? -1 : x > y;
+	return COMPARE(x, y);
 }
 
 static int by_double(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
-	return x < y ? -1 : x > y;
+	return COMPARE(x, y);
 }
 
 double median_double(double *values, size_t n)

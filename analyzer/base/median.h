@@ -7,11 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Less than 0, 0, more than 0: for comparisons of several members, joined by ?:. */
-static inline int compare_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
+/* Less than 0, 0, more than 0: for comparisons of several members, joined by ?:. Evaluates its arguments twice. */
+#define COMPARE(a, b) ((a) < (b) ? -1 : (a) > (b))
 
 /* For qsort. */
 int by_u64(const void *a, const void *b);

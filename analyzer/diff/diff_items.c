@@ -8,6 +8,7 @@
 #include "diff.h"
 #include "account/buckets.h"
 #include "base/format.h"
+#include "base/median.h"
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
@@ -15,7 +16,7 @@ static int by_value(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	return (x > y) - (x < y);
+	return COMPARE(x, y);
 }
 
 struct diff_range diff_range_of(uint64_t *values, size_t n)

@@ -7,6 +7,7 @@
 #include "make.h"
 #include "text/text.h"
 #include "trace/names.h"
+#include "base/median.h"
 
 const char *digest_role(struct digest_builder *m, const struct thread *thread)
 {
@@ -210,9 +211,7 @@ static int by_lost(const void *a, const void *b)
 	const struct worst_call *x = *(const struct worst_call *const *)a;
 	const struct worst_call *y = *(const struct worst_call *const *)b;
 
-	if (x->lost_ns != y->lost_ns)
-		return x->lost_ns < y->lost_ns ? 1 : -1;
-	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+	return COMPARE(y->lost_ns, x->lost_ns) ?: COMPARE(x->begin_ns, y->begin_ns);
 }
 
 static void make_worst(struct digest_builder *m)

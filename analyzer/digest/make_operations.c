@@ -6,6 +6,7 @@
 #include "make.h"
 #include "ranks/sample.h"
 #include "text/text.h"
+#include "base/median.h"
 
 /* The columns of both tables are the same. */
 _Static_assert((int)D_MEET_COLUMNS == (int)D_SLOW_COLUMNS, "columns");
@@ -60,9 +61,7 @@ static int by_submit(const void *a, const void *b)
 {
 	const struct rank_sampled *x = a, *y = b;
 
-	if (x->submit_ns != y->submit_ns)
-		return x->submit_ns < y->submit_ns ? -1 : 1;
-	return x->key < y->key ? -1 : x->key > y->key;
+	return COMPARE(x->submit_ns, y->submit_ns) ?: COMPARE(x->key, y->key);
 }
 
 static void find_bases(const struct rank_sampled *all, size_t n, uint64_t *rank)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "phase.h"
+#include "base/median.h"
 
 #define REPEATED 8 /* calls from which on a site is one of a loop */
 #define TRIMMED_PART 5 /* of the samples, at either end: more are left out nowhere */
@@ -139,7 +140,7 @@ static int by_time(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
-	return (*x > *y) - (*x < *y);
+	return COMPARE(*x, *y);
 }
 
 static uint64_t longest_gap(const uint64_t *times, uint32_t from, uint32_t to)

@@ -10,6 +10,7 @@
 #include "profile.h"
 #include "base/outfile.h"
 #include "trace/names.h"
+#include "base/median.h"
 
 #ifndef CUDASPY_VERSION
 #define CUDASPY_VERSION "unknown"
@@ -47,13 +48,10 @@ static uint64_t kind_of_key(const struct class_key *key)
 static int by_class(const void *a, const void *b)
 {
 	const struct profile_class *x = a, *y = b;
-	int order = strcmp(x->function, y->function);
 
-	if (order)
-		return order;
-	if (kind_of_key(&x->key) != kind_of_key(&y->key))
-		return kind_of_key(&x->key) < kind_of_key(&y->key) ? -1 : 1;
-	return (x->key.bucket > y->key.bucket) - (x->key.bucket < y->key.bucket);
+	return strcmp(x->function, y->function) ?:
+	       COMPARE(kind_of_key(&x->key), kind_of_key(&y->key)) ?:
+	       COMPARE(x->key.bucket, y->key.bucket);
 }
 
 static void sort_classes(struct profile *p)

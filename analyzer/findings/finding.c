@@ -12,6 +12,7 @@
 #include "base/lines.h"
 #include "text/where.h"
 #include "text/text.h"
+#include "base/median.h"
 
 /* A finding that costs less than this, or a smaller share of the time it is judged by (cost_share.h), is
  * a minor one. */
@@ -224,9 +225,7 @@ static int by_site_cost(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
 
-	if (x->site->cost.own_ns != y->site->cost.own_ns)
-		return x->site->cost.own_ns < y->site->cost.own_ns ? 1 : -1;
-	return by_place(x, y);
+	return COMPARE(y->site->cost.own_ns, x->site->cost.own_ns) ?: by_place(x, y);
 }
 
 /* The finding among the first n, of the same process, whose cause is also f's. */
@@ -317,19 +316,17 @@ static size_t sift(struct finding *findings, size_t n, const struct findings *f,
 
 static int compare_calls(const struct finding_place *x, const struct finding_place *y)
 {
-	int order = (x->offset > y->offset) - (x->offset < y->offset);
 
-	order = order ? order : strcmp(x->module ?: "", y->module ?: "");
-	return order ? order : strcmp(x->function, y->function);
+	return COMPARE(x->offset, y->offset) ?: strcmp(x->module ?: "", y->module ?: "") ?:
+	       strcmp(x->function, y->function);
 }
 
 /* Those of the same calls stand together, in the order they had. */
 static int by_calls(const void *a, const void *b)
 {
 	const struct finding *x = *(struct finding *const *)a, *y = *(struct finding *const *)b;
-	int order = compare_calls(&x->place, &y->place);
 
-	return order ? order : (x > y) - (x < y);
+	return compare_calls(&x->place, &y->place) ?: COMPARE(x, y);
 }
 
 /* Whose part the finding is. absorbers: by_calls. */
@@ -396,16 +393,10 @@ static int by_price(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
 	uint64_t gain = price_of(x), other = price_of(y);
-	int order = (int)finding_severity(x) - (int)finding_severity(y);
 
-	if (order)
-		return order;
-	if (gain != other)
-		return gain < other ? 1 : -1;
-	if (cost_ns(&x->cost) != cost_ns(&y->cost))
-		return cost_ns(&x->cost) < cost_ns(&y->cost) ? 1 : -1;
-	order = strcmp(x->detector->id, y->detector->id);
-	return order ? order : same_place(x, y);
+	return (int)finding_severity(x) - (int)finding_severity(y) ?: COMPARE(other, gain) ?:
+	       COMPARE(cost_ns(&y->cost), cost_ns(&x->cost)) ?:
+	       strcmp(x->detector->id, y->detector->id) ?: same_place(x, y);
 }
 
 /* Of some of its calls. The cost of calls without a site is unknown: all are the same. */
@@ -460,9 +451,7 @@ static int by_weight(const void *a, const void *b)
 {
 	const struct behind *x = a, *y = b;
 
-	if (x->weight != y->weight)
-		return x->weight < y->weight ? 1 : -1;
-	return (x->place.offset > y->place.offset) - (x->place.offset < y->place.offset);
+	return COMPARE(y->weight, x->weight) ?: COMPARE(x->place.offset, y->place.offset);
 }
 
 /* Each once, the heaviest first, without those that make next to nothing of the cost; returns how

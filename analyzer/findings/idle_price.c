@@ -65,8 +65,8 @@ struct priced {
 
 static int compare_places(const struct site_key *x, const struct site_key *y)
 {
-	return compare_u64(x->return_address, y->return_address) ?: compare_u64(x->process, y->process) ?:
-	       compare_u64(x->fn, y->fn);
+	return COMPARE(x->return_address, y->return_address) ?: COMPARE(x->process, y->process) ?:
+	       COMPARE(x->fn, y->fn);
 }
 
 /* Of one place the costliest first. */
@@ -75,9 +75,9 @@ static int by_place(const void *a, const void *b)
 	const struct site *x = ((const struct priced *)a)->site;
 	const struct site *y = ((const struct priced *)b)->site;
 
-	return compare_places(&x->key, &y->key) ?: compare_u64(y->total_ns, x->total_ns) ?:
-	       compare_u64(x->key.detector, y->key.detector) ?:
-	       compare_u64(x->key.variant, y->key.variant) ?: compare_u64(x->key.epoch, y->key.epoch);
+	return compare_places(&x->key, &y->key) ?: COMPARE(y->total_ns, x->total_ns) ?:
+	       COMPARE(x->key.detector, y->key.detector) ?:
+	       COMPARE(x->key.variant, y->key.variant) ?: COMPARE(x->key.epoch, y->key.epoch);
 }
 
 static struct site *whole_of(struct site *site)

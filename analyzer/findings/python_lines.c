@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "python_lines.h"
+#include "base/median.h"
 
 static bool is_same(const struct python_line *a, const struct python_line *b)
 {
@@ -15,12 +16,9 @@ static bool is_same(const struct python_line *a, const struct python_line *b)
 static int by_weight(const void *a, const void *b)
 {
 	const struct costly_line *x = a, *y = b;
-	int order;
 
-	if (x->weight != y->weight)
-		return x->weight < y->weight ? 1 : -1;
-	order = strcmp(x->at.code->file, y->at.code->file);
-	return order ? order : (x->at.line > y->at.line) - (x->at.line < y->at.line);
+	return COMPARE(y->weight, x->weight) ?: strcmp(x->at.code->file, y->at.code->file) ?:
+	       COMPARE(x->at.line, y->at.line);
 }
 
 size_t python_lines(const struct site_stack *stacks, size_t n, struct costly_line *lines)

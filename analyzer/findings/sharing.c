@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "sharing.h"
+#include "base/median.h"
 
 static bool is_client(const struct process *process, const struct gpu *gpu)
 {
@@ -17,13 +18,9 @@ static bool is_client(const struct process *process, const struct gpu *gpu)
 static int by_gpu(const void *a, const void *b)
 {
 	const struct tenant *x = a, *y = b;
-	int order = strcmp(x->gpu->uuid, y->gpu->uuid);
 
-	if (order)
-		return order;
-	if (x->use->first_ns != y->use->first_ns)
-		return x->use->first_ns < y->use->first_ns ? -1 : 1;
-	return (x->process > y->process) - (x->process < y->process);
+	return strcmp(x->gpu->uuid, y->gpu->uuid) ?: COMPARE(x->use->first_ns, y->use->first_ns) ?:
+	       COMPARE(x->process, y->process);
 }
 
 struct tenant *tenants_find(const struct callstats *stats, size_t *n_tenants)

@@ -9,8 +9,8 @@ static int by_operation(const void *a, const void *b)
 {
 	const struct operation_row *x = a, *y = b;
 
-	return compare_u64(x->comm, y->comm) ?: compare_u64(x->key, y->key) ?:
-	       compare_u64(x->rank, y->rank) ?: compare_u64(x->slow, y->slow);
+	return COMPARE(x->comm, y->comm) ?: COMPARE(x->key, y->key) ?:
+	       COMPARE(x->rank, y->rank) ?: COMPARE(x->slow, y->slow);
 }
 
 /* A row that is in both tables is one, and has been chosen by its hash. */
@@ -38,7 +38,7 @@ static int by_host(const void *a, const void *b)
 {
 	const struct pair *x = a, *y = b;
 
-	return compare_u64(x->host, y->host);
+	return COMPARE(x->host, y->host);
 }
 
 /* When an operation ended by the host's clock, which it began by. */

@@ -198,7 +198,7 @@ static int by_change(const void *a, const void *b)
 {
 	const struct site_row *x = a, *y = b;
 
-	return compare_u64((uint64_t)llabs(y->more_ns), (uint64_t)llabs(x->more_ns))
+	return COMPARE((uint64_t)llabs(y->more_ns), (uint64_t)llabs(x->more_ns))
 		       ?: strcmp(x->what, y->what);
 }
 

@@ -526,8 +526,8 @@ static int by_cost(const void *a, const void *b)
 {
 	const struct job_finding *x = a, *y = b;
 
-	return compare_u64(y->share_ppm, x->share_ppm) ?: compare_u64(x->about, y->about) ?:
-	       compare_u64(x->who, y->who);
+	return COMPARE(y->share_ppm, x->share_ppm) ?: COMPARE(x->about, y->about) ?:
+	       COMPARE(x->who, y->who);
 }
 
 void job_differ(struct job *job)

@@ -190,7 +190,7 @@ static int by_at(const void *a, const void *b)
 {
 	const struct rows_span *x = a, *y = b;
 
-	return compare_u64(x->at_ns, y->at_ns) ?: compare_u64(x->from, y->from);
+	return COMPARE(x->at_ns, y->at_ns) ?: COMPARE(x->from, y->from);
 }
 
 /* Most of its ranks have it because it came late. */

@@ -214,14 +214,13 @@ static int by_more(const void *a, const void *b)
 {
 	const struct job_slow *x = a, *y = b;
 
-	return compare_u64(y->period_ns - y->typical_ns, x->period_ns - x->typical_ns)
-		       ?: compare_u64(x->at_ns, y->at_ns);
+	return COMPARE(y->period_ns - y->typical_ns, x->period_ns - x->typical_ns)
+		       ?: COMPARE(x->at_ns, y->at_ns);
 }
 
 static int by_at(const void *a, const void *b)
 {
-	return compare_u64(((const struct job_slow *)a)->at_ns,
-			   ((const struct job_slow *)b)->at_ns);
+	return COMPARE(((const struct job_slow *)a)->at_ns, ((const struct job_slow *)b)->at_ns);
 }
 
 /* Periods of the ranks that have it; where most ranks do not, it was slow for none but these. */

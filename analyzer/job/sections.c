@@ -126,7 +126,7 @@ static const char *clocks_words(struct arena *texts, const struct job *job)
 
 static int by_number(const void *a, const void *b)
 {
-	return compare_u64(*(const uint64_t *)a, *(const uint64_t *)b);
+	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
 /* "cost its programs 0.8 % of their time (median of 12 ranks; 1.3 % at most)" */

@@ -198,7 +198,7 @@ static int by_late(const void *a, const void *b)
 {
 	const struct rank_row *x = a, *y = b;
 
-	return compare_u64(y->late_each_ns, x->late_each_ns) ?: compare_u64(x->rank, y->rank) ?:
+	return COMPARE(y->late_each_ns, x->late_each_ns) ?: COMPARE(x->rank, y->rank) ?:
 	       strcmp(x->name, y->name);
 }
 

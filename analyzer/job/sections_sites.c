@@ -96,7 +96,7 @@ static int by_gain(const void *a, const void *b)
 	const struct job_site *x = *(const struct job_site *const *)a;
 	const struct job_site *y = *(const struct job_site *const *)b;
 
-	return compare_u64(x->severity, y->severity) ?: compare_u64(y->weight_ns, x->weight_ns) ?:
+	return COMPARE(x->severity, y->severity) ?: COMPARE(y->weight_ns, x->weight_ns) ?:
 	       strcmp(x->key, y->key);
 }
 

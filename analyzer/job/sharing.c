@@ -14,8 +14,8 @@ static int by_gpu(const void *a, const void *b)
 	const struct job_tenant *x = a, *y = b;
 
 	return strcmp(x->place, y->place) ?: strcmp(x->uuid, y->uuid) ?:
-	       compare_u64(x->from_ns, y->from_ns) ?: compare_u64(x->rank, y->rank) ?:
-	       compare_u64(x->pid, y->pid) ?: compare_u64(x->until_ns, y->until_ns);
+	       COMPARE(x->from_ns, y->from_ns) ?: COMPARE(x->rank, y->rank) ?:
+	       COMPARE(x->pid, y->pid) ?: COMPARE(x->until_ns, y->until_ns);
 }
 
 static bool same_gpu(const struct job_tenant *a, const struct job_tenant *b)

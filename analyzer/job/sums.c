@@ -98,7 +98,7 @@ static int by_most(const void *a, const void *b)
 {
 	const struct ordered *x = a, *y = b;
 
-	return compare_u64(y->by, x->by) ?: compare_u64(x->i, y->i);
+	return COMPARE(y->by, x->by) ?: COMPARE(x->i, y->i);
 }
 
 struct job_sum **job_sums(const struct job *job, enum job_sum_table table, size_t *n)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 #include "lanes.h"
+#include "base/median.h"
 
 /* ---- another reading --------------------------------------------------------------------------- */
 
@@ -68,13 +69,8 @@ static int in_order(const void *a, const void *b)
 {
 	const struct lane *x = *(struct lane *const *)a, *y = *(struct lane *const *)b;
 
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	if (begin_of(x) != begin_of(y))
-		return begin_of(x) < begin_of(y) ? -1 : 1;
-	return x->stream < y->stream ? -1 : x->stream > y->stream;
+	return COMPARE(x->group, y->group) ?: COMPARE(x->kind, y->kind) ?:
+	       COMPARE(begin_of(x), begin_of(y)) ?: COMPARE(x->stream, y->stream);
 }
 
 static void order(struct lanes *l)

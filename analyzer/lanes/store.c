@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 #include "store.h"
+#include "base/median.h"
 
 #define CALLS_MOST 1000000
 #define SHORTEST_SHARE 262144 /* of the run: what is merged first */
@@ -290,9 +291,7 @@ static int by_begin(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
-	if (x->begin_ns != y->begin_ns)
-		return x->begin_ns < y->begin_ns ? -1 : 1;
-	return x->end_ns > y->end_ns ? -1 : x->end_ns < y->end_ns;
+	return COMPARE(x->begin_ns, y->begin_ns) ?: COMPARE(y->end_ns, x->end_ns);
 }
 
 void store_sort(struct store *store)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "text/text.h"
 #include "trace/names.h"
+#include "base/median.h"
 #include "verdict.h"
 
 #define LISTED_MOST 8 /* ranks that are named */
@@ -15,9 +16,7 @@ static int by_place(const void *x, const void *y)
 {
 	const struct live_rank *a = x, *b = y;
 
-	if (a->comm->hash != b->comm->hash)
-		return a->comm->hash < b->comm->hash ? -1 : 1;
-	return (a->comm->rank > b->comm->rank) - (a->comm->rank < b->comm->rank);
+	return COMPARE(a->comm->hash, b->comm->hash) ?: COMPARE(a->comm->rank, b->comm->rank);
 }
 
 static uint64_t ago(const struct live_process *process, uint64_t ns)

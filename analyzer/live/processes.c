@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cudaspy/trace_format.h"
+#include "base/median.h"
 #include "processes.h"
 
 /* A file under /proc, as one text. False: it is not there, or not for us. */
@@ -157,7 +158,7 @@ static int by_pid(const void *x, const void *y)
 {
 	const struct recorded *a = x, *b = y;
 
-	return (a->pid > b->pid) - (a->pid < b->pid);
+	return COMPARE(a->pid, b->pid);
 }
 
 static bool owner_of(pid_t pid, uid_t *uid)

@@ -7,6 +7,7 @@
 #include "tables.h"
 #include "text/text.h"
 #include "trace/names.h"
+#include "base/median.h"
 
 /* ---- verdict --------------------------------------------------------------------------------- */
 
@@ -311,9 +312,7 @@ static int by_cost(const void *x, const void *y)
 	const struct live_cost *a = *(const struct live_cost *const *)x;
 	const struct live_cost *b = *(const struct live_cost *const *)y;
 
-	if (a->ns != b->ns)
-		return a->ns > b->ns ? -1 : 1;
-	return memcmp(&a->key, &b->key, sizeof(a->key));
+	return COMPARE(b->ns, a->ns) ?: memcmp(&a->key, &b->key, sizeof(a->key));
 }
 
 /* The costliest first. The caller frees the array, not what it points to. */

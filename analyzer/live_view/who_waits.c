@@ -7,6 +7,7 @@
 #include "tables.h"
 #include "text/text.h"
 #include "trace/names.h"
+#include "base/median.h"
 
 const char *live_doing_name(enum live_doing doing)
 {
@@ -94,9 +95,7 @@ static int by_chain(const void *x, const void *y)
 {
 	const struct chain_row *a = x, *b = y;
 
-	if (a->threads != b->threads)
-		return a->threads > b->threads ? -1 : 1;
-	return (a->waited_ns < b->waited_ns) - (a->waited_ns > b->waited_ns);
+	return COMPARE(b->threads, a->threads) ?: COMPARE(b->waited_ns, a->waited_ns);
 }
 
 void live_add_chains(struct report *report, const struct live_words *w, uint64_t after_ns)
@@ -253,13 +252,8 @@ static int by_stuck(const void *x, const void *y)
 {
 	const struct thread_row *a = x, *b = y;
 
-	if (a->weight != b->weight)
-		return a->weight > b->weight ? -1 : 1;
-	if (a->waiters != b->waiters)
-		return a->waiters > b->waiters ? -1 : 1;
-	if (a->stuck_ns != b->stuck_ns)
-		return a->stuck_ns > b->stuck_ns ? -1 : 1;
-	return (a->tid > b->tid) - (a->tid < b->tid);
+	return COMPARE(b->weight, a->weight) ?: COMPARE(b->waiters, a->waiters) ?:
+	       COMPARE(b->stuck_ns, a->stuck_ns) ?: COMPARE(a->tid, b->tid);
 }
 
 void live_add_threads(struct report *report, const struct live_words *w, uint64_t after_ns,

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "join.h"
+#include "base/median.h"
 
 /* ---- the order in which things came up -------------------------------------------------------- */
 
@@ -20,8 +21,7 @@ static int by_position(const void *a, const void *b)
 {
 	const struct birth *x = a, *y = b;
 
-	return position_compare(&x->at, &y->at)
-		       ?: (x->number < y->number ? -1 : x->number > y->number);
+	return position_compare(&x->at, &y->at) ?: COMPARE(x->number, y->number);
 }
 
 void creation_order_sort(struct creation_order *b)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "container.h"
 #include "zip.h"
+#include "base/median.h"
 
 #define SUFFIX ".cudaspy"
 #define COMMENT_MAX 0xffff
@@ -436,7 +437,7 @@ static int by_offset(const void *a, const void *b)
 {
 	const struct container_member *x = a, *y = b;
 
-	return x->header_off < y->header_off ? -1 : x->header_off > y->header_off;
+	return COMPARE(x->header_off, y->header_off);
 }
 
 static int by_name(const void *a, const void *b)

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "parts.h"
+#include "base/median.h"
 
 /* ---- which ------------------------------------------------------------------------------------ */
 
@@ -17,9 +18,7 @@ static int by_bytes(const void *a, const void *b)
 {
 	const struct load *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	return x->group < y->group ? -1 : x->group > y->group;
+	return COMPARE(y->bytes, x->bytes) ?: COMPARE(x->group, y->group);
 }
 
 static uint64_t bytes_of(const struct trace *trace)

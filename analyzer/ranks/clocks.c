@@ -34,7 +34,7 @@ static int by_at(const void *a, const void *b)
 {
 	const struct pair *x = a, *y = b;
 
-	return x->at < y->at ? -1 : x->at > y->at;
+	return COMPARE(x->at, y->at);
 }
 
 static double median_of_half(const struct pair *pairs, size_t n, bool at, double *values)

@@ -271,24 +271,24 @@ static int by_number(const void *a, const void *b)
 {
 	const struct rank *x = *(const struct rank *const *)a, *y = *(const struct rank *const *)b;
 
-	return strcmp(x->job ?: "", y->job ?: "") ?: compare_u64(x->number, y->number) ?:
-	       compare_u64(x->index, y->index);
+	return strcmp(x->job ?: "", y->job ?: "") ?: COMPARE(x->number, y->number) ?:
+	       COMPARE(x->index, y->index);
 }
 
 static int by_late_group(const void *a, const void *b)
 {
 	const struct rank_group *x = a, *y = b;
 
-	return compare_u64(y->late_ns, x->late_ns) ?: compare_u64(x->hash, y->hash) ?:
-	       compare_u64(x->func, y->func) ?: compare_u64(x->bytes, y->bytes);
+	return COMPARE(y->late_ns, x->late_ns) ?: COMPARE(x->hash, y->hash) ?:
+	       COMPARE(x->func, y->func) ?: COMPARE(x->bytes, y->bytes);
 }
 
 static int by_late_site(const void *a, const void *b)
 {
 	const struct rank_site *x = a, *y = b;
 
-	return compare_u64(y->late_ns, x->late_ns) ?: compare_u64(y->operations, x->operations) ?:
-	       compare_u64(x->part.address, y->part.address);
+	return COMPARE(y->late_ns, x->late_ns) ?: COMPARE(y->operations, x->operations) ?:
+	       COMPARE(x->part.address, y->part.address);
 }
 
 static void collect_groups(struct ranks *ranks)

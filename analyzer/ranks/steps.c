@@ -515,7 +515,7 @@ static int by_number(const void *a, const void *b)
 {
 	const struct rank_step *x = a, *y = b;
 
-	return x->number < y->number ? -1 : x->number > y->number;
+	return COMPARE(x->number, y->number);
 }
 
 static void find_slow(struct rank_steps *steps, struct rank_steps_work *s)

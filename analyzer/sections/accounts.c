@@ -6,6 +6,7 @@
 #include <string.h>
 #include "sections.h"
 #include "text/text.h"
+#include "base/median.h"
 
 /* ---- the kernel module ---------------------------------------------------------------------- */
 
@@ -30,7 +31,7 @@ static int by_ioctl(const void *a, const void *b)
 {
 	const struct ioctl_row *x = a, *y = b;
 
-	return x->total_ns < y->total_ns ? 1 : x->total_ns > y->total_ns ? -1 : 0;
+	return COMPARE(y->total_ns, x->total_ns);
 }
 
 void report_ioctls(struct report *report, const struct accounting *a)
@@ -108,13 +109,8 @@ static int by_loss(const void *a, const void *b)
 {
 	const struct account_row *x = a, *y = b;
 
-	if (x->lost_ns != y->lost_ns)
-		return x->lost_ns < y->lost_ns ? 1 : -1;
-	if (x->total_ns != y->total_ns)
-		return x->total_ns < y->total_ns ? 1 : -1;
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return strcmp(x->function, y->function);
+	return COMPARE(y->lost_ns, x->lost_ns) ?: COMPARE(y->total_ns, x->total_ns) ?:
+	       COMPARE(x->thread, y->thread) ?: strcmp(x->function, y->function);
 }
 
 static struct account_row account_row(const struct accounting *a, uint32_t fn,

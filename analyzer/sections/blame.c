@@ -7,6 +7,7 @@
 #include "sections.h"
 #include "text/text.h"
 #include "trace/names.h"
+#include "base/median.h"
 
 /* ---- waiters and holders ------------------------------------------------------------------- */
 
@@ -84,13 +85,8 @@ static int by_waited(const void *a, const void *b)
 {
 	const struct blame_row *x = a, *y = b;
 
-	if (x->waited_ns != y->waited_ns)
-		return x->waited_ns < y->waited_ns ? 1 : -1;
-	if (x->waiter != y->waiter)
-		return x->waiter < y->waiter ? -1 : 1;
-	if (x->holder != y->holder)
-		return x->holder < y->holder ? -1 : 1;
-	return strcmp(x->waiter_function, y->waiter_function);
+	return COMPARE(y->waited_ns, x->waited_ns) ?: COMPARE(x->waiter, y->waiter) ?:
+	       COMPARE(x->holder, y->holder) ?: strcmp(x->waiter_function, y->waiter_function);
 }
 
 static void add_edges(struct report *report, const struct accounting *a,
@@ -189,16 +185,11 @@ static bool same_calls(const struct pair_row *x, const struct pair_row *y)
 static int by_pair(const void *a, const void *b)
 {
 	const struct pair_row *x = a, *y = b;
-	int order;
 
-	if (x->waited_ns != y->waited_ns)
-		return x->waited_ns < y->waited_ns ? 1 : -1;
-	if (x->waiter_device != y->waiter_device)
-		return x->waiter_device < y->waiter_device ? -1 : 1;
-	if (x->holder_device != y->holder_device)
-		return x->holder_device < y->holder_device ? -1 : 1;
-	order = strcmp(x->waiter_function, y->waiter_function);
-	return order ? order : strcmp(x->holder_function, y->holder_function);
+	return COMPARE(y->waited_ns, x->waited_ns) ?: COMPARE(x->waiter_device, y->waiter_device) ?:
+	       COMPARE(x->holder_device, y->holder_device) ?:
+	       strcmp(x->waiter_function, y->waiter_function) ?:
+	       strcmp(x->holder_function, y->holder_function);
 }
 
 /* The edges with a known holder, those that are the same to `same` in one row. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "sections.h"
 #include "text/text.h"
+#include "base/median.h"
 
 /* ---- by function ---------------------------------------------------------------------------- */
 
@@ -44,9 +45,7 @@ static int by_total(const void *a, const void *b)
 {
 	const struct call_row *x = a, *y = b;
 
-	if (x->total_ns != y->total_ns)
-		return x->total_ns < y->total_ns ? 1 : -1;
-	return strcmp(x->function, y->function);
+	return COMPARE(y->total_ns, x->total_ns) ?: strcmp(x->function, y->function);
 }
 
 static void add_calls(struct report *report, const struct table_kind *kind,
@@ -100,11 +99,8 @@ static int by_thread_total(const void *a, const void *b)
 {
 	const struct thread_row *x = a, *y = b;
 
-	if (x->total_ns != y->total_ns)
-		return x->total_ns < y->total_ns ? 1 : -1;
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return COMPARE(y->total_ns, x->total_ns) ?: COMPARE(x->pid, y->pid) ?:
+	       COMPARE(x->tid, y->tid);
 }
 
 static void add_threads(struct report *report, const struct callstats *stats)
@@ -214,9 +210,7 @@ static int by_count(const void *a, const void *b)
 {
 	const struct counted_row *x = a, *y = b;
 
-	if (x->count != y->count)
-		return x->count < y->count ? 1 : -1;
-	return strcmp(x->function, y->function);
+	return COMPARE(y->count, x->count) ?: strcmp(x->function, y->function);
 }
 
 static void add_counted(struct report *report, const struct callstats *stats)

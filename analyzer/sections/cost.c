@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "sections.h"
 #include "text/text.h"
+#include "base/median.h"
 
 /* A call that is only counted, over one without cudaspy: docs/PERFORMANCE.md. */
 #define COUNTING_NS 20
@@ -70,9 +71,7 @@ static int by_calls(const void *a, const void *b)
 {
 	const struct busiest *x = a, *y = b;
 
-	if (x->calls != y->calls)
-		return x->calls < y->calls ? 1 : -1;
-	return x->number < y->number ? -1 : x->number > y->number;
+	return COMPARE(y->calls, x->calls) ?: COMPARE(x->number, y->number);
 }
 
 /* Those with most calls first. The caller frees. */

@@ -7,6 +7,7 @@
 #include "sections.h"
 #include "base/format.h"
 #include "trace/names.h"
+#include "base/median.h"
 
 /* ---- classes of a trace ---------------------------------------------------------------------- */
 
@@ -54,12 +55,9 @@ static const char *const source_keys[] = {
 static int by_total(const void *a, const void *b)
 {
 	const struct class_row *x = a, *y = b;
-	int order;
 
-	if (x->total_ns != y->total_ns)
-		return x->total_ns < y->total_ns ? 1 : -1;
-	order = strcmp(x->function, y->function);
-	return order ? order : strcmp(x->class, y->class);
+	return COMPARE(y->total_ns, x->total_ns) ?: strcmp(x->function, y->function) ?:
+	       strcmp(x->class, y->class);
 }
 
 /* Which calls, and where the number is from. */

@@ -8,6 +8,7 @@
 #include "findings/gpu_use.h"
 #include "base/format.h"
 #include "text/text.h"
+#include "base/median.h"
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -363,9 +364,7 @@ static int by_device(const void *a, const void *b)
 {
 	const struct gpu_row *x = a, *y = b;
 
-	if (x->device != y->device)
-		return x->device < y->device ? -1 : 1;
-	return strcmp(x->process, y->process);
+	return COMPARE(x->device, y->device) ?: strcmp(x->process, y->process);
 }
 
 void report_gpus(struct report *report, const struct idle *idle, struct symbolizer *symbols)

@@ -46,9 +46,9 @@ static int by_place(const void *a, const void *b)
 	const struct idle_sum_key *x = &(*(const struct idle_sum *const *)a)->key;
 	const struct idle_sum_key *y = &(*(const struct idle_sum *const *)b)->key;
 
-	return compare_u64(x->owner, y->owner) ?: compare_u64(x->cause, y->cause) ?:
-	       compare_u64(x->address, y->address) ?: compare_u64(x->process, y->process) ?:
-	       compare_u64(x->code, y->code) ?: compare_u64(x->line, y->line);
+	return COMPARE(x->owner, y->owner) ?: COMPARE(x->cause, y->cause) ?:
+	       COMPARE(x->address, y->address) ?: COMPARE(x->process, y->process) ?:
+	       COMPARE(x->code, y->code) ?: COMPARE(x->line, y->line);
 }
 
 void idle_writer_init(struct idle_writer *w, struct arena *texts, const struct idle *idle,
@@ -234,7 +234,7 @@ static int by_ns(const void *a, const void *b)
 {
 	const struct cause_row *x = a, *y = b;
 
-	return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1) : by_cause(a, b);
+	return COMPARE(y->ns, x->ns) ?: by_cause(a, b);
 }
 
 /* Places that read alike are one. */
@@ -405,7 +405,7 @@ static int by_sum(const void *a, const void *b)
 {
 	const struct cause_sum *x = a, *y = b;
 
-	return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1) : strcmp(x->first->cause, y->first->cause);
+	return COMPARE(y->ns, x->ns) ?: strcmp(x->first->cause, y->first->cause);
 }
 
 /* Where the program has to be changed: between the two. */

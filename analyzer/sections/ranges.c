@@ -7,6 +7,7 @@
 #include <string.h>
 #include "sections.h"
 #include "text/text.h"
+#include "base/median.h"
 
 /* "layers: backward". */
 static const char *full_name(struct arena *texts, const struct range_name *name)
@@ -98,11 +99,8 @@ static int by_time(const void *a, const void *b)
 {
 	const struct range_row *x = a, *y = b;
 
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? 1 : -1;
-	if (x->count + x->marks != y->count + y->marks)
-		return x->count + x->marks < y->count + y->marks ? 1 : -1;
-	return strcmp(x->shown, y->shown);
+	return COMPARE(y->ns, x->ns) ?: COMPARE(y->count + y->marks, x->count + x->marks) ?:
+	       strcmp(x->shown, y->shown);
 }
 
 /* The costliest come first: those that are too many are one row. */

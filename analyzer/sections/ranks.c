@@ -9,6 +9,7 @@
 #include "findings/rank_words.h"
 #include "text/text.h"
 #include "trace/names.h"
+#include "base/median.h"
 
 #define TOLD_PERCENT 1 /* of the job's time: shorter waits for a rank have no line of their own */
 
@@ -241,8 +242,7 @@ static int by_length(const void *a, const void *b)
 {
 	const struct waited_row *x = a, *y = b;
 
-	return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1)
-			      : (x->rank > y->rank) - (x->rank < y->rank);
+	return COMPARE(y->ns, x->ns) ?: COMPARE(x->rank, y->rank);
 }
 
 static const struct table *waited_for(const struct idle_writer *w, const struct ranks *ranks,
@@ -366,9 +366,7 @@ static int by_late(const void *a, const void *b)
 {
 	const struct rank *x = *(const struct rank *const *)a, *y = *(const struct rank *const *)b;
 
-	if (x->late_ns != y->late_ns)
-		return x->late_ns < y->late_ns ? 1 : -1;
-	return (x->index > y->index) - (x->index < y->index);
+	return COMPARE(y->late_ns, x->late_ns) ?: COMPARE(x->index, y->index);
 }
 
 /* ---- what is known of them ------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "text/where.h"
 #include "text/text.h"
 #include "trace/names.h"
+#include "base/median.h"
 
 struct worst_call_row {
 	const char *what, *text, *where, *python, *range, *in_range, *function, *holder_function,
@@ -188,9 +189,7 @@ static int by_lost(const void *a, const void *b)
 {
 	const struct worst_call *x = a, *y = b;
 
-	if (x->lost_ns != y->lost_ns)
-		return x->lost_ns < y->lost_ns ? 1 : -1;
-	return position_compare(&x->at, &y->at);
+	return COMPARE(y->lost_ns, x->lost_ns) ?: position_compare(&x->at, &y->at);
 }
 
 /* The same thread in the same function, for the same reason. */

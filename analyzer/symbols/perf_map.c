@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "perf_map.h"
+#include "base/median.h"
 
 /* Numbers of processes come again: a map that was not touched for so long before is another
  * one's. */
@@ -57,9 +58,7 @@ static int by_begin(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
-	if (x->begin != y->begin)
-		return x->begin < y->begin ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
+	return COMPARE(x->begin, y->begin) ?: COMPARE(x->order, y->order);
 }
 
 static void read_map(struct perf_map *map, uint64_t ns)

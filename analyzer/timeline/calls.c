@@ -10,6 +10,7 @@
 #include "idle/causes.h"
 #include "text/text.h"
 #include "trace/names.h"
+#include "base/median.h"
 
 #define PENDING_MOST 65536 /* of a thread; then they are shown without the call they are in */
 #define GAPS_MOST 64 /* likewise, of a thread that is in no call */
@@ -47,11 +48,8 @@ static int in_order(const void *a, const void *b)
 {
 	const struct pending *x = a, *y = b;
 
-	if (x->begin_ns != y->begin_ns)
-		return x->begin_ns < y->begin_ns ? -1 : 1;
-	if (x->end_ns != y->end_ns)
-		return x->end_ns > y->end_ns ? -1 : 1;
-	return x->depth < y->depth ? -1 : x->depth > y->depth;
+	return COMPARE(x->begin_ns, y->begin_ns) ?: COMPARE(y->end_ns, x->end_ns) ?:
+	       COMPARE(x->depth, y->depth);
 }
 
 static void close_until(struct events *e, struct track *track, size_t *n_open, uint64_t ns)

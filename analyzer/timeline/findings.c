@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "events.h"
+#include "base/median.h"
 
 /* Threads may have the same number, one after the other. */
 static const struct thread *thread_of(const struct model *model, uint64_t tid, uint64_t ns)
@@ -26,9 +27,7 @@ static int by_end(const void *a, const void *b)
 {
 	const struct finding_moment *x = a, *y = b;
 
-	if (x->end_ns != y->end_ns)
-		return x->end_ns < y->end_ns ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
+	return COMPARE(x->end_ns, y->end_ns) ?: COMPARE(x->row, y->row);
 }
 
 void events_take_findings(struct events *e)

@@ -7,6 +7,7 @@
 #include "findings/rank_words.h"
 #include "lanes/lanes.h"
 #include "text/text.h"
+#include "base/median.h"
 
 /* Linux has no process and no thread of a number above 2^22. */
 #define FIRST_FREE_ID ((1u << 22) + 1)
@@ -24,9 +25,7 @@ static int by_pid(const void *a, const void *b)
 {
 	const struct pid_of_trace *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->trace < y->trace ? -1 : x->trace > y->trace;
+	return COMPARE(x->pid, y->pid) ?: COMPARE(x->trace, y->trace);
 }
 
 /* Processes of several hosts may have the same number: the first one keeps it. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "copies.h"
 #include "trace.h"
+#include "base/median.h"
 
 /* How much there is of a trace: a process that ended writes no more; then it is the files that
  * count, and then what is in their last packets. */
@@ -20,12 +21,10 @@ struct amount {
 static int by_uuid(const void *a, const void *b)
 {
 	const struct amount *x = a, *y = b;
-	int order = memcmp(x->trace->metadata.uuid, y->trace->metadata.uuid,
-			   sizeof(x->trace->metadata.uuid));
 
-	if (order)
-		return order;
-	return x->trace->part < y->trace->part ? -1 : x->trace->part > y->trace->part;
+	return memcmp(x->trace->metadata.uuid, y->trace->metadata.uuid,
+		      sizeof(x->trace->metadata.uuid))
+		       ?: COMPARE(x->trace->part, y->trace->part);
 }
 
 /* Those with one uuid are beside each other, the one that has most first. */

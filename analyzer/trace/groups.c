@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "groups.h"
+#include "base/median.h"
 
 void groups_init(struct groups *g, size_t n)
 {
@@ -50,7 +51,7 @@ int groups_by_key(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	return COMPARE(*x, *y);
 }
 
 /* A GPU that a process works with. */
@@ -63,8 +64,7 @@ static int by_use(const void *a, const void *b)
 {
 	const struct used_gpu *x = a, *y = b;
 
-	return groups_by_key(&x->key, &y->key)
-		       ?: (x->process < y->process ? -1 : x->process > y->process);
+	return groups_by_key(&x->key, &y->key) ?: COMPARE(x->process, y->process);
 }
 
 static bool has_bit(const uint64_t bits[4], uint16_t device)

@@ -5,15 +5,14 @@
 #include <string.h>
 #include "parts.h"
 #include "trace.h"
+#include "base/median.h"
 
 static int by_recording(const void *a, const void *b)
 {
 	const struct trace *x = *(struct trace *const *)a, *y = *(struct trace *const *)b;
-	int order = memcmp(x->metadata.uuid, y->metadata.uuid, sizeof(x->metadata.uuid));
 
-	if (order)
-		return order;
-	return x->part < y->part ? -1 : x->part > y->part;
+	return memcmp(x->metadata.uuid, y->metadata.uuid, sizeof(x->metadata.uuid))
+		       ?: COMPARE(x->part, y->part);
 }
 
 static bool is_same(const struct trace *x, const struct trace *y)

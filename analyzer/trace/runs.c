@@ -9,6 +9,7 @@
 #include <time.h>
 #include "runs.h"
 #include "trace.h"
+#include "base/median.h"
 
 /* Processes without a name for their run, as a script starts them one after the other: so long between two. */
 #define PAUSE_NS 2000000000
@@ -68,11 +69,9 @@ static struct member member_of(struct trace *trace)
 static int by_id(const void *a, const void *b)
 {
 	const struct member *x = a, *y = b;
-	int order = !x->id || !y->id ? !x->id - !y->id : strcmp(x->id, y->id);
 
-	if (order)
-		return order;
-	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+	return (!x->id || !y->id ? !x->id - !y->id : strcmp(x->id, y->id))
+		       ?: COMPARE(x->begin_ns, y->begin_ns);
 }
 
 /* Does the run go on? Without a name it does while one of its processes is there, and where times are unknown. */
@@ -90,7 +89,7 @@ static int by_begin(const void *a, const void *b)
 {
 	const struct trace_run *x = a, *y = b;
 
-	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+	return COMPARE(x->begin_ns, y->begin_ns);
 }
 
 /* The runs are sorted when each trace has its own; so traces are given it by the first trace of each. */

@@ -14,6 +14,7 @@
 #include "parts.h"
 #include "base/magic.h"
 #include "base/redact.h"
+#include "base/median.h"
 
 /* Memory for all streams' buffers together, and what one of them gets at most. More of it reads
  * slower: then the records of many streams fall out of the processor's caches before their turn
@@ -235,17 +236,10 @@ static int by_start(const void *a, const void *b)
 	const struct trace *x = *(struct trace *const *)a, *y = *(struct trace *const *)b;
 	int64_t s = metadata_number(&x->metadata, "start_realtime_ns", 0);
 	int64_t t = metadata_number(&y->metadata, "start_realtime_ns", 0);
-	int order;
 
-	if (s != t)
-		return s < t ? -1 : 1;
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	order = by_text(x, y, "hostname");
-	order = order ? order : by_text(x, y, "boot_id");
-	order = order ? order : strcmp(x->program, y->program);
-	order = order ? order : by_uuid(x, y);
-	return order ? order : strcmp(x->dir, y->dir);
+	return COMPARE(s, t) ?: COMPARE(x->pid, y->pid) ?: by_text(x, y, "hostname") ?:
+	       by_text(x, y, "boot_id") ?: strcmp(x->program, y->program) ?: by_uuid(x, y) ?:
+	       strcmp(x->dir, y->dir);
 }
 
 static int by_trace_and_slot(const void *a, const void *b)
