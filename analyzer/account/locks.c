@@ -41,14 +41,12 @@ struct lock *locks_get(struct locks *l, const struct process *process, uint64_t 
 	if (!lock && unlikely(l->count >= LOCKS_MOST) && address)
 		return locks_get(l, process, 0); /* several, with unknown holders */
 	if (!lock) {
-		lock = xcalloc(1, sizeof(*lock));
-		lock->key = key;
+		HASH_NEW(l->by_key, lock, key, key);
 		lock->process = process;
 		lock->created = position_now();
 		lock->index = (uint32_t)l->count;
 		l->all = grow(l->all, l->count, sizeof(struct lock *));
 		l->all[l->count++] = lock;
-		HASH_ADD(hh, l->by_key, key, sizeof(lock->key), lock);
 	}
 	l->last = lock;
 	return lock;

@@ -206,11 +206,10 @@ static void see_start(struct ranges *r, struct range_thread *t, const struct rec
 	}
 	if (!begin(r, t, range))
 		return;
-	started = xcalloc(1, sizeof(*started));
-	started->key = (struct started_key){.id = range->id, .process = record->process};
+	HASH_NEW(r->started, started, key,
+		 (struct started_key){.id = range->id, .process = record->process});
 	started->thread = record->thread;
 	started->stream = record->stream->index;
-	HASH_ADD(hh, r->started, key, sizeof(started->key), started);
 	r->most_started = max_u64(r->most_started, HASH_COUNT(r->started));
 }
 

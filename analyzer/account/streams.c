@@ -19,12 +19,10 @@ struct gpu_stream *streams_find(struct gpu_work *w, const struct stream_key *key
 		return streams_find(
 			w, &(struct stream_key){OTHER_STREAMS, key->process, key->device}, make);
 	if (!stream && make) {
-		stream = xcalloc(1, sizeof(*stream));
-		stream->key = *key;
+		HASH_NEW(w->by_key, stream, key, *key);
 		if (key->device >= w->n_devices)
 			w->n_devices = key->device + 1;
 		stream->beside = &w->devices[work_index(w, key->process, key->device)];
-		HASH_ADD(hh, w->by_key, key, sizeof(stream->key), stream);
 	}
 	return stream;
 }
@@ -125,11 +123,9 @@ struct event_mark *streams_event(struct gpu_work *w, const struct record *record
 	uint64_t event = record_object(record);
 	struct event_mark *mark = streams_find_event(w, record->process, event);
 
-	if (!mark && make) {
-		mark = xcalloc(1, sizeof(*mark));
-		mark->key = (struct event_key){.event = event, .process = record->process};
-		HASH_ADD(hh, w->events, key, sizeof(mark->key), mark);
-	}
+	if (!mark && make)
+		HASH_NEW(w->events, mark, key,
+			 (struct event_key){.event = event, .process = record->process});
 	return mark;
 }
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include "util.h"
 
 /* Spreads the bits of a key over those above them: the top ones depend on all. */
 static inline uint64_t hash_mix(uint64_t key)
@@ -34,6 +35,14 @@ static inline unsigned int hash_key(const void *key, size_t bytes)
 
 #define HASH_FUNCTION(key, bytes, hash) ((hash) = hash_key(key, bytes))
 #include <uthash.h>
+
+/* A new item of a table, all zeros but for its key, which is the member and what follows it. */
+#define HASH_NEW(head, item, member, ...) \
+	do { \
+		(item) = xcalloc(1, sizeof(*(item))); \
+		(item)->member = __VA_ARGS__; \
+		HASH_ADD(hh, head, member, sizeof((item)->member), item); \
+	} while (0)
 
 /* For each item of a table that is given up, to be freed: none has to be taken out of its place,
  * which would have to be fetched. */

@@ -54,10 +54,8 @@ static bool address_there(struct why_place *p, const struct process *process, ui
 
 	HASH_FIND(hh, p->addresses, &key, sizeof(key), known);
 	if (!known) {
-		known = xcalloc(1, sizeof(*known));
-		known->key = key;
+		HASH_NEW(p->addresses, known, key, key);
 		known->there = look_up(p, process, address, ns);
-		HASH_ADD(hh, p->addresses, key, sizeof(key), known);
 	}
 	return known->there;
 }

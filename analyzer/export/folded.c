@@ -167,10 +167,8 @@ static uint32_t stack_node(struct folded *f, uint32_t root, const struct stack *
 		return known->node;
 	node = add_frames(f, root, stack);
 	if (HASH_COUNT(f->stacks) < STACKS_MOST) {
-		known = xcalloc(1, sizeof(*known));
-		known->key = key;
+		HASH_NEW(f->stacks, known, key, key);
 		known->node = node;
-		HASH_ADD(hh, f->stacks, key, sizeof(known->key), known);
 	}
 	return node;
 }

@@ -42,9 +42,7 @@ static struct survey_thread *thread_get(struct survey *s, uint32_t process, uint
 	HASH_FIND(hh, s->threads, &key, sizeof(key), thread);
 	if (thread || !tid || HASH_COUNT(s->threads) >= THREADS_MOST)
 		return thread;
-	thread = xcalloc(1, sizeof(*thread));
-	thread->key = key;
-	HASH_ADD(hh, s->threads, key, sizeof(thread->key), thread);
+	HASH_NEW(s->threads, thread, key, key);
 	return thread;
 }
 

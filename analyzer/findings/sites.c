@@ -32,10 +32,8 @@ static struct site *find_site(struct findings *f, const struct site_key *key)
 		return find_site(f, &nowhere);
 	}
 	if (!site) {
-		site = xcalloc(1, sizeof(*site));
-		site->key = *key;
+		HASH_NEW(f->sites, site, key, *key);
 		site->created = position_now();
-		HASH_ADD(hh, f->sites, key, sizeof(site->key), site);
 	}
 	f->last = site;
 	return site;
@@ -333,11 +331,8 @@ static bool is_outlier(struct findings *f, const struct observed *o)
 	struct longest_call *longest_call;
 
 	HASH_FIND(hh, f->longest_call, &key, sizeof(key), longest_call);
-	if (!longest_call) {
-		longest_call = xcalloc(1, sizeof(*longest_call));
-		longest_call->key = key;
-		HASH_ADD(hh, f->longest_call, key, sizeof(longest_call->key), longest_call);
-	}
+	if (!longest_call)
+		HASH_NEW(f->longest_call, longest_call, key, key);
 	before = longest_call->longest_ns;
 	if (ns / 2 < before)
 		return false;

@@ -38,11 +38,9 @@ static struct idle_sum *find_sum(struct idle_sums *sums, const struct process *p
 		HASH_FIND(hh, sums->by_key, &key, sizeof(key), sum);
 	}
 	if (!sum) {
-		sum = xcalloc(1, sizeof(*sum));
-		sum->key = key;
+		HASH_NEW(sums->by_key, sum, key, key);
 		sum->process = process;
 		sum->created = position_now();
-		HASH_ADD(hh, sums->by_key, key, sizeof(sum->key), sum);
 	}
 	return sum;
 }

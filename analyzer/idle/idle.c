@@ -59,11 +59,8 @@ static struct idle_gpu_name *name_of(struct idle *idle, uint64_t key)
 	struct idle_gpu_name *name;
 
 	HASH_FIND(hh, idle->names, &key, sizeof(key), name);
-	if (!name) {
-		name = xcalloc(1, sizeof(*name));
-		name->key = key;
-		HASH_ADD(hh, idle->names, key, sizeof(name->key), name);
-	}
+	if (!name)
+		HASH_NEW(idle->names, name, key, key);
 	return name;
 }
 

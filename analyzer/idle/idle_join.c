@@ -26,10 +26,8 @@ static bool is_met_twice(struct join *join, const struct idle_gpu *gpu, struct i
 		join->has_conflict = true;
 		return true;
 	}
-	name = xcalloc(1, sizeof(*name));
-	name->key = key;
+	HASH_NEW(*met, name, key, key);
 	name->gpu = process->trace->index;
-	HASH_ADD(hh, *met, key, sizeof(name->key), name);
 	return false;
 }
 

@@ -32,9 +32,7 @@ static struct sample_pool *get_pool(struct sample_pools *pools, struct idle_sum_
 
 	if (pool || HASH_COUNT(pools->all) >= SAMPLE_POOLS_MOST)
 		return pool;
-	pool = xcalloc(1, sizeof(*pool));
-	pool->key = key;
-	HASH_ADD(hh, pools->all, key, sizeof(pool->key), pool);
+	HASH_NEW(pools->all, pool, key, key);
 	return pool;
 }
 

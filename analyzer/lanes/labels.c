@@ -166,14 +166,12 @@ uint64_t label_where(struct labels *labels, const struct process *process, uint6
 	if (!place) {
 		if (labels->n_places >= PLACES_MOST)
 			return 0;
-		place = xcalloc(1, sizeof(*place));
-		place->key = key;
+		HASH_NEW(labels->by_address, place, key, key);
 		place->ns = ns;
 		place->name = UINT32_MAX;
 		place->number = labels->n_places;
 		labels->places = grow(labels->places, labels->n_places, sizeof(*labels->places));
 		labels->places[labels->n_places++] = place;
-		HASH_ADD(hh, labels->by_address, key, sizeof(place->key), place);
 	}
 	return where_of_place(place->number);
 }
@@ -318,10 +316,8 @@ uint32_t label_of_arguments(struct labels *labels, const struct record *record)
 		return about->name;
 	name = describe(labels, &key);
 	if (HASH_COUNT(labels->abouts) < LABELS_MOST) {
-		about = xcalloc(1, sizeof(*about));
-		about->key = key;
+		HASH_NEW(labels->abouts, about, key, key);
 		about->name = name;
-		HASH_ADD(hh, labels->abouts, key, sizeof(about->key), about);
 	}
 	return name;
 }

@@ -47,14 +47,12 @@ static struct lane *lane_of_stream(struct lanes *l, uint32_t gpu, const struct g
 
 	HASH_FIND(hh, l->streams, &key, sizeof(key), known);
 	if (!known) {
-		known = xcalloc(1, sizeof(*known));
-		known->key = key;
+		HASH_NEW(l->streams, known, key, key);
 		known->lane = store_add_lane(&l->store, LANE_STREAM);
 		known->lane->index = gpu;
 		known->lane->process = &l->a->model.processes[op->process];
 		known->lane->stream = op->stream;
 		known->lane->context = op->context;
-		HASH_ADD(hh, l->streams, key, sizeof(known->key), known);
 	}
 	return known->lane;
 }

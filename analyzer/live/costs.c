@@ -15,11 +15,8 @@ static void add(struct live *live, const struct live_cost_key *key, uint64_t ns)
 	struct live_cost *cost;
 
 	HASH_FIND(hh, live->costs, key, sizeof(*key), cost);
-	if (!cost) {
-		cost = xcalloc(1, sizeof(*cost));
-		cost->key = *key;
-		HASH_ADD(hh, live->costs, key, sizeof(cost->key), cost);
-	}
+	if (!cost)
+		HASH_NEW(live->costs, cost, key, *key);
 	cost->ns += ns;
 }
 

@@ -30,11 +30,8 @@ static void see_stack(struct recent *r, const struct record *record)
 	if (!stack || !caller)
 		return;
 	site = site_of(r, record->process, caller);
-	if (!site) {
-		site = xcalloc(1, sizeof(*site));
-		site->key = (struct recent_site_key){caller, record->process};
-		HASH_ADD(hh, r->sites, key, sizeof(site->key), site);
-	}
+	if (!site)
+		HASH_NEW(r->sites, site, key, (struct recent_site_key){caller, record->process});
 	site->stack = stack;
 }
 
@@ -57,9 +54,7 @@ static struct recent_lock *lock_of(struct recent *r, uint32_t process, uint64_t 
 	HASH_FIND(hh, r->locks, &key, sizeof(key), lock);
 	if (lock || !make)
 		return lock;
-	lock = xcalloc(1, sizeof(*lock));
-	lock->key = key;
-	HASH_ADD(hh, r->locks, key, sizeof(lock->key), lock);
+	HASH_NEW(r->locks, lock, key, key);
 	return lock;
 }
 

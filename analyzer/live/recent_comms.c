@@ -16,9 +16,7 @@ static struct recent_comm *comm_of(struct recent *r, uint32_t process, uint32_t 
 	HASH_FIND(hh, r->comms, &key, sizeof(key), comm);
 	if (comm)
 		return comm;
-	comm = xcalloc(1, sizeof(*comm));
-	comm->key = key;
-	HASH_ADD(hh, r->comms, key, sizeof(comm->key), comm);
+	HASH_NEW(r->comms, comm, key, key);
 	return comm;
 }
 

@@ -45,9 +45,7 @@ static struct recent_work *work_of(struct recent *r, const struct recent_key *ke
 	HASH_FIND(hh, r->works, key, sizeof(*key), work);
 	if (work || !make)
 		return work;
-	work = xcalloc(1, sizeof(*work));
-	work->key = *key;
-	HASH_ADD(hh, r->works, key, sizeof(work->key), work);
+	HASH_NEW(r->works, work, key, *key);
 	return work;
 }
 
@@ -66,11 +64,8 @@ static void remember_thread(struct recent *r, const struct thread *thread, struc
 	struct recent_thread *t;
 
 	HASH_FIND_PTR(r->threads, &thread, t);
-	if (!t) {
-		t = xcalloc(1, sizeof(*t));
-		t->thread = thread;
-		HASH_ADD_PTR(r->threads, thread, t);
-	}
+	if (!t)
+		HASH_NEW(r->threads, t, thread, thread);
 	t->work = work;
 	t->at = work->handed;
 }
@@ -174,9 +169,7 @@ static struct recent_event *event_of(struct recent *r, const struct record *reco
 	HASH_FIND(hh, r->events, &key, sizeof(key), event);
 	if (event || !make)
 		return event;
-	event = xcalloc(1, sizeof(*event));
-	event->key = key;
-	HASH_ADD(hh, r->events, key, sizeof(event->key), event);
+	HASH_NEW(r->events, event, key, key);
 	return event;
 }
 

@@ -50,11 +50,8 @@ static struct range_family *family_of(struct process *process, struct range_name
 	struct range_family *family;
 
 	HASH_FIND_PTR(process->families, &name, family);
-	if (!family) {
-		family = xcalloc(1, sizeof(*family));
-		family->name = name;
-		HASH_ADD_PTR(process->families, name, family);
-	}
+	if (!family)
+		HASH_NEW(process->families, family, name, name);
 	return family;
 }
 

@@ -134,13 +134,11 @@ void model_apply_python_code(struct process *process, const struct record *recor
 	HASH_FIND(hh, process->python, &number, sizeof(number), code);
 	if (code)
 		return; /* told again */
-	code = xcalloc(1, sizeof(*code));
-	code->number = number;
+	HASH_NEW(process->python, code, number, number);
 	code->file = xstrdup(record_text(record, 0));
 	redact_path(code->file);
 	code->function = xstrdup(record_text(record, 1));
 	code->first_line = record_python_code(record)->first_line;
-	HASH_ADD(hh, process->python, number, sizeof(code->number), code);
 }
 
 /* It belongs to the stack before it. */

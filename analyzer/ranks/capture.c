@@ -28,11 +28,9 @@ void rank_capture_comm(struct ranks *ranks, const struct record *record)
 		ranks->lost++;
 		return;
 	}
-	if (!comm) {
-		comm = xcalloc(1, sizeof(*comm));
-		comm->key = (struct lane_comm_key){record->process, event.comm.comm};
-		HASH_ADD(hh, w->lane_comms, key, sizeof(comm->key), comm);
-	}
+	if (!comm)
+		HASH_NEW(w->lane_comms, comm, key,
+			 (struct lane_comm_key){record->process, event.comm.comm});
 	comm->device = event.comm.device == SPY_DEVICE_NONE ? 0 : event.comm.device;
 	rank_emit(ranks, &event.head, sizeof(event));
 }

@@ -42,10 +42,8 @@ struct rank_group_sum *rank_group_get(struct ranks *ranks, const struct rank_ins
 		HASH_FIND(hh, w->groups, &key, sizeof(key), group);
 	}
 	if (!group) {
-		group = xcalloc(1, sizeof(*group));
-		group->key = key;
+		HASH_NEW(w->groups, group, key, key);
 		begin_group(group, comm);
-		HASH_ADD(hh, w->groups, key, sizeof(group->key), group);
 	}
 	group->sum.comm_members = (uint32_t)comm->n_members;
 	return group;

@@ -454,9 +454,7 @@ static bool is_first_there(struct ranks_work *w, uint64_t key)
 	HASH_FIND(hh, w->lane_sites, &key, sizeof(key), site);
 	if (site || HASH_COUNT(w->lane_sites) > RANK_SITES_MOST)
 		return false;
-	site = xcalloc(1, sizeof(*site));
-	site->key = key;
-	HASH_ADD(hh, w->lane_sites, key, sizeof(site->key), site);
+	HASH_NEW(w->lane_sites, site, key, key);
 	return true;
 }
 

@@ -24,10 +24,8 @@ static uint32_t like_number(struct ranks_work *w, const struct rank_like_key *ke
 		return like->number;
 	if (w->n_likes >= LIKES_MOST)
 		return 0;
-	like = xcalloc(1, sizeof(*like));
-	like->key = *key;
+	HASH_NEW(w->likes, like, key, *key);
 	like->number = ++w->n_likes;
-	HASH_ADD(hh, w->likes, key, sizeof(like->key), like);
 	return like->number;
 }
 
@@ -74,12 +72,10 @@ struct rank_site_sum *rank_site_get(struct ranks *ranks, const struct process *p
 	}
 	if (site)
 		return site;
-	site = xcalloc(1, sizeof(*site));
-	site->key = key;
+	HASH_NEW(ranks->work->sites, site, key, key);
 	site->sum.part = event->part;
 	site->sum.process = process;
 	site->sum.func = func;
-	HASH_ADD(hh, ranks->work->sites, key, sizeof(site->key), site);
 	return site;
 }
 

@@ -172,9 +172,7 @@ static struct rank_timer *timer_get(struct ranks_work *w, uint32_t process, uint
 	HASH_FIND(hh, w->timers, &key, sizeof(key), timer);
 	if (timer)
 		return timer;
-	timer = xcalloc(1, sizeof(*timer));
-	timer->key = key;
-	HASH_ADD(hh, w->timers, key, sizeof(timer->key), timer);
+	HASH_NEW(w->timers, timer, key, key);
 	return timer;
 }
 

@@ -26,9 +26,7 @@ static struct name_row *add(struct name_row **names, uint64_t owner, uint64_t it
 
 	if (HASH_COUNT(*names) >= NAMES_MOST)
 		return NULL;
-	row = xcalloc(1, sizeof(*row));
-	row->key = (struct name_key){owner, item};
-	HASH_ADD(hh, *names, key, sizeof(row->key), row);
+	HASH_NEW(*names, row, key, (struct name_key){owner, item});
 	return row;
 }
 

@@ -73,9 +73,7 @@ static bool is_new(struct seen **all, uint64_t id)
 	HASH_FIND(hh, *all, &id, sizeof(id), seen);
 	if (seen)
 		return false;
-	seen = xcalloc(1, sizeof(*seen));
-	seen->id = id;
-	HASH_ADD(hh, *all, id, sizeof(seen->id), seen);
+	HASH_NEW(*all, seen, id, id);
 	return true;
 }
 

@@ -202,13 +202,11 @@ static struct track *track_of_stream(struct events *e, const struct process *pro
 		return known->track;
 	HASH_FIND(hh, c->streams, &stream->key, sizeof(stream->key), known);
 	if (!known) {
-		known = xcalloc(1, sizeof(*known));
-		known->key = stream->key;
+		HASH_NEW(c->streams, known, key, stream->key);
 		known->track = tracks_counter(
 			&e->tracks, tracks_process(&e->tracks, process),
 			name_of_stream(&texts, &stream->key, e->source.shown->model.n_threads));
 		arena_release(&texts);
-		HASH_ADD(hh, c->streams, key, sizeof(known->key), known);
 	}
 	c->last_stream = known;
 	return known->track;

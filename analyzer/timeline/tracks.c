@@ -257,8 +257,7 @@ struct track *tracks_stream(struct tracks *t, uint32_t gpu, const struct gpu_eve
 	HASH_FIND(hh, t->streams, &key, sizeof(key), known);
 	if (known)
 		return known->track;
-	known = xcalloc(1, sizeof(*known));
-	known->key = key;
+	HASH_NEW(t->streams, known, key, key);
 	if (of->n_processes > 1)
 		by = arena_printf(
 			&texts, " of %s",
@@ -266,7 +265,6 @@ struct track *tracks_stream(struct tracks *t, uint32_t gpu, const struct gpu_eve
 	known->track = add(t, TRACK_ROW, gpu_tracks(t, gpu)->group,
 			   xasprintf("stream %u%s", op->stream, by));
 	arena_release(&texts);
-	HASH_ADD(hh, t->streams, key, sizeof(known->key), known);
 	return emit(t, known->track);
 }
 
