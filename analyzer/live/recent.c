@@ -88,6 +88,39 @@ uint32_t recent_holder(const struct recent *r, uint32_t process, uint64_t object
 	return lock->given_ns > since_ns && lock->given_tid == holder ? 0 : holder;
 }
 
+/* ---- GPUs ------------------------------------------------------------------------------------ */
+
+static struct recent_gpu *find_gpu(const struct recent *r, struct recent_gpu_key key)
+{
+	struct recent_gpu *gpu;
+
+	HASH_FIND(hh, r->gpus, &key, sizeof(key), gpu);
+	return gpu;
+}
+
+static void see_gpu_look(struct recent *r, const struct record *record)
+{
+	const struct spy_rec_gpu_look *look = record_gpu_look(record);
+	struct recent_gpu_key key = {record->process, look->device};
+	struct recent_gpu *gpu = find_gpu(r, key);
+
+	if (!gpu) {
+		gpu = xcalloc(1, sizeof(*gpu));
+		gpu->key = key;
+		HASH_ADD(hh, r->gpus, key, sizeof(gpu->key), gpu);
+	}
+	gpu->ns = record->ns;
+	gpu->look = *look;
+}
+
+const struct spy_rec_gpu_look *recent_gpu_look(const struct recent *r, uint32_t process,
+					       uint32_t device, uint64_t now_ns)
+{
+	const struct recent_gpu *gpu = find_gpu(r, (struct recent_gpu_key){process, device});
+
+	return gpu && now_ns < gpu->ns + RECENT_GPU_NS && gpu->look.busy <= 100 ? &gpu->look : NULL;
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static void see_other(struct recent *r, const struct record *record)
@@ -122,6 +155,9 @@ static void see_other(struct recent *r, const struct record *record)
 		break;
 	case SPY_EV_COLLECTIVE_RAN:
 		recent_see_ran(r, record);
+		break;
+	case SPY_EV_GPU_LOOK:
+		see_gpu_look(r, record);
 		break;
 	default:
 		break;
@@ -188,6 +224,7 @@ void recent_release(struct recent *r)
 {
 	struct recent_lock *lock, *next_lock;
 	struct recent_site *site, *next_site;
+	struct recent_gpu *gpu, *next_gpu;
 
 	recent_release_work(r);
 	recent_release_comms(r);
@@ -195,5 +232,7 @@ void recent_release(struct recent *r)
 		free(lock);
 	HASH_EMPTY (r->sites, site, next_site)
 		free(site);
+	HASH_EMPTY (r->gpus, gpu, next_gpu)
+		free(gpu);
 	*r = (struct recent){0};
 }

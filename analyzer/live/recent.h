@@ -103,6 +103,16 @@ struct recent_site {
 	UT_hash_handle hh;
 };
 
+/* What NVML said last of a GPU. */
+struct recent_gpu {
+	struct recent_gpu_key {
+		uint32_t process, device;
+	} key;
+	uint64_t ns;
+	struct spy_rec_gpu_look look;
+	UT_hash_handle hh;
+};
+
 struct recent {
 	struct recent_work *works;
 	struct recent_lock *locks;
@@ -110,6 +120,7 @@ struct recent {
 	struct recent_event *events;
 	struct recent_thread *threads;
 	struct recent_site *sites;
+	struct recent_gpu *gpus;
 	bool partly; /* not everything was read */
 };
 
@@ -138,6 +149,11 @@ bool recent_is_outstanding(const struct recent *recent, const struct recent_piec
 /* Work in front of the operation that may not have ended; NULL: none is known. */
 const struct recent_piece *recent_in_front(const struct recent *recent,
 					   const struct recent_operation *op);
+
+/* What NVML has said of the GPU in the last RECENT_GPU_NS; NULL: nothing. */
+#define RECENT_GPU_NS 3000000000ull
+const struct spy_rec_gpu_look *recent_gpu_look(const struct recent *recent, uint32_t process,
+					       uint32_t device, uint64_t now_ns);
 
 /* The stack of the last call from there that has one; NULL: there is none. */
 const struct stack *recent_stack(const struct recent *recent, uint32_t process, uint64_t caller);

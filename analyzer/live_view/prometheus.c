@@ -10,6 +10,7 @@
 #include "base/outfile.h"
 #include "live/recording.h"
 #include "tables.h"
+#include "text/nvml.h"
 
 struct output {
 	FILE *file;
@@ -199,6 +200,66 @@ static void print_gpus(struct output *o, bool outstanding)
 		}
 }
 
+/* By NVML. False: it is unknown. */
+static bool utilisation(const struct spy_rec_gpu_look *look, double *value)
+{
+	*value = look->busy / 100.0;
+	return true;
+}
+
+static bool clock_of(const struct spy_rec_gpu_look *look, double *value)
+{
+	*value = look->clock * 1e6;
+	return look->clock;
+}
+
+static bool power_of(const struct spy_rec_gpu_look *look, double *value)
+{
+	*value = look->power / 1e3;
+	return look->power;
+}
+
+static bool temperature_of(const struct spy_rec_gpu_look *look, double *value)
+{
+	*value = look->temperature;
+	return look->temperature;
+}
+
+static bool others_of(const struct spy_rec_gpu_look *look, double *value)
+{
+	*value = look->others;
+	return look->known & SPY_GPU_LOOK_PROCESSES;
+}
+
+static bool slowed(const struct spy_rec_gpu_look *look, double *value)
+{
+	*value = 0;
+	for (unsigned int bit = 0; bit < 64; bit++)
+		*value += look->reasons >> bit & 1 && text_nvml_limit(bit);
+	return look->known & SPY_GPU_LOOK_REASONS;
+}
+
+static void each_gpu(struct output *o, const char *name, const char *help,
+		     bool (*value_of)(const struct spy_rec_gpu_look *look, double *value))
+{
+	const struct live *live = o->w->live;
+	double value;
+
+	begin_metric(o, name, "gauge", help);
+	for (size_t i = 0; i < live->n_processes; i++)
+		for (unsigned int device = 0; device < SPY_DEVICE_NONE; device++) {
+			const struct live_process *p = &live->processes[i];
+			const struct spy_rec_gpu_look *look =
+				recent_gpu_look(&live->recent, p->index, device,
+						timeline_ns(&p->trace->timeline, p->now));
+
+			if (!look || !value_of(look, &value))
+				continue;
+			print_process(o, name, p);
+			fprintf(o->file, ",gpu=\"%u\"} %.17g\n", device, value);
+		}
+}
+
 static void print_verdicts(struct output *o)
 {
 	begin_metric(o, "hangs", "gauge", "Reasons for which recorded programs hang now, by kind.");
@@ -243,6 +304,15 @@ static void print_all(struct output *o)
 	print_threads(o);
 	print_gpus(o, true);
 	print_gpus(o, false);
+	each_gpu(o, "gpu_utilization_ratio", "Share of time in which a kernel ran, by NVML.",
+		 utilisation);
+	each_gpu(o, "gpu_clock_hertz", "Clock of the multiprocessors, by NVML.", clock_of);
+	each_gpu(o, "gpu_power_watts", "Power that the GPU draws, by NVML.", power_of);
+	each_gpu(o, "gpu_temperature_celsius", "Temperature of the GPU, by NVML.", temperature_of);
+	each_gpu(o, "gpu_slowdown_reasons", "Reasons of NVML's for which the clock is no higher.",
+		 slowed);
+	each_gpu(o, "gpu_other_processes", "Other processes that compute on the GPU, by NVML.",
+		 others_of);
 }
 
 int prometheus_write(const char *path, const struct live_words *w, const struct verdicts *v)

@@ -202,14 +202,15 @@ static int draw_gpus(int y, const struct screen_picture *p)
 	const struct table *t = report_find(report, "gpus");
 
 	for (size_t i = 0; t && i < t->n_rows && i < GPUS_MOST; i++) {
-		const char *last = table_text_at(t, i, "last");
+		const char *last = table_text_at(t, i, "last"), *nvml = table_text_at(t, i, "nvml");
 
 		put_line(y++, A_NORMAL,
-			 report_text(report, "GPU %llu  %llu outstanding, %llu waiting%s%s",
+			 report_text(report, "GPU %llu  %llu outstanding, %llu waiting%s%s%s%s",
 				     (unsigned long long)table_number_at(t, i, "device"),
 				     (unsigned long long)table_number_at(t, i, "outstanding"),
 				     (unsigned long long)table_number_at(t, i, "waiting"),
-				     last ? "; last: " : "", last ?: ""));
+				     nvml ? "; " : "", nvml ?: "", last ? "; last: " : "",
+				     last ?: ""));
 	}
 	return y;
 }

@@ -5,6 +5,7 @@
 #include <time.h>
 #include "live/recording.h"
 #include "tables.h"
+#include "text/nvml.h"
 #include "text/text.h"
 #include "trace/names.h"
 #include "base/median.h"
@@ -160,8 +161,10 @@ void live_add_processes(struct report *report, const struct live_words *w)
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
 struct gpu_row {
-	const char *process, *name, *last, *shown;
+	const char *process, *name, *last, *shown, *nvml;
 	uint64_t pid, device, outstanding, waiting, last_ns;
+	/* By NVML; UNKNOWN_NS: unknown. */
+	uint64_t busy_percent, clock_mhz, clock_most_mhz, power_mw, temperature_c, other_processes;
 };
 
 static const struct column gpu_columns[] = {
@@ -174,12 +177,19 @@ static const struct column gpu_columns[] = {
 	COLUMN_JSON(struct gpu_row, pid, UNIT_PLAIN),
 	COLUMN_JSON(struct gpu_row, name, UNIT_TEXT),
 	COLUMN_JSON(struct gpu_row, last_ns, UNIT_NS_IF_KNOWN),
+	COLUMN_LINE(struct gpu_row, nvml, UNIT_TEXT),
+	COLUMN_JSON(struct gpu_row, busy_percent, UNIT_PLAIN_IF_KNOWN),
+	COLUMN_JSON(struct gpu_row, clock_mhz, UNIT_PLAIN_IF_KNOWN),
+	COLUMN_JSON(struct gpu_row, clock_most_mhz, UNIT_PLAIN_IF_KNOWN),
+	COLUMN_JSON(struct gpu_row, power_mw, UNIT_PLAIN_IF_KNOWN),
+	COLUMN_JSON(struct gpu_row, temperature_c, UNIT_PLAIN_IF_KNOWN),
+	COLUMN_JSON(struct gpu_row, other_processes, UNIT_PLAIN_IF_KNOWN),
 };
 
 static const struct table_kind gpu_kind = {
 	TABLE("gpus",
 	      "GPUS: work that no call has waited for since (at most; the GPU itself is not "
-	      "asked)",
+	      "asked), and what NVML says",
 	      struct gpu_row, gpu_columns),
 	.text_rows = 32,
 };
@@ -198,6 +208,52 @@ static bool uses(const struct live_process *p, unsigned int device, uint64_t *wa
 		*waiting += t->doing == LIVE_GPU;
 	}
 	return yes;
+}
+
+static const char *limit_words(struct arena *texts, const struct spy_rec_gpu_look *look)
+{
+	const char *words = "";
+
+	for (unsigned int bit = 0; look->known & SPY_GPU_LOOK_REASONS && bit < 64; bit++)
+		if (look->reasons >> bit & 1 && text_nvml_limit(bit))
+			words = arena_printf(texts, "%s, slowed by %s", words,
+					     text_nvml_limit(bit));
+	return words;
+}
+
+/* What NVML says of it; NULL: nothing. */
+static const char *nvml_words(struct arena *texts, const struct spy_rec_gpu_look *look)
+{
+	const char *words =
+		look ? arena_printf(texts, "NVML: a kernel runs for %u %% of the time", look->busy)
+		     : NULL;
+
+	if (look && look->clock_most)
+		words = arena_printf(texts, "%s; clock %u of %u MHz%s", words, look->clock,
+				     look->clock_most, limit_words(texts, look));
+	if (look && look->known & SPY_GPU_LOOK_PROCESSES && look->others)
+		words = arena_printf(texts, "%s; %u other process%s on it", words, look->others,
+				     look->others == 1 ? " is" : "es are");
+	return words;
+}
+
+static uint64_t if_known(const struct spy_rec_gpu_look *look, uint64_t value, bool known)
+{
+	return look && known ? value : UNKNOWN_NS;
+}
+
+static void add_nvml(struct arena *texts, struct gpu_row *row, const struct spy_rec_gpu_look *look)
+{
+	static const struct spy_rec_gpu_look none;
+	const struct spy_rec_gpu_look *of = look ?: &none;
+
+	row->nvml = nvml_words(texts, look);
+	row->busy_percent = if_known(look, of->busy, true);
+	row->clock_mhz = if_known(look, of->clock, of->clock);
+	row->clock_most_mhz = if_known(look, of->clock_most, of->clock_most);
+	row->power_mw = if_known(look, of->power, of->power);
+	row->temperature_c = if_known(look, of->temperature, of->temperature);
+	row->other_processes = if_known(look, of->others, of->known & SPY_GPU_LOOK_PROCESSES);
 }
 
 void live_add_gpus(struct report *report, const struct live_words *w)
@@ -232,6 +288,8 @@ void live_add_gpus(struct report *report, const struct live_words *w)
 				.shown = last ? report_text(report, "last: %s", last) : NULL,
 				.last_ns = work ? now - min_u64(now, work->last.ns) : UNKNOWN_NS,
 			};
+			add_nvml(&report->arena, &rows[n - 1],
+				 recent_gpu_look(&live->recent, p->index, device, now));
 		}
 	report_add(report, &gpu_kind, rows, n);
 }

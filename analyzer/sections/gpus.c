@@ -7,6 +7,7 @@
 #include "sections.h"
 #include "findings/gpu_use.h"
 #include "base/format.h"
+#include "text/nvml.h"
 #include "text/text.h"
 #include "base/median.h"
 
@@ -263,25 +264,18 @@ static const char *who_words(const struct idle_writer *w, const struct idle_gpu 
 	return arena_printf(w->texts, "GPU %u (%s)", gpu->device, whose(w, gpu->processes[0]));
 }
 
-/* NVML's bits of reasons (nvmlClocksThrottleReason…), in words; those of an idle GPU, or of clocks that somebody has set, are no
- * trouble. */
-static const char *const limits[64] = {
-	[2] = "its power limit",   [3] = "the hardware: heat or power",
-	[5] = "heat, by software", [6] = "heat, by the hardware",
-	[7] = "the power supply",
-};
-
 #define LIMIT_TOLD_PERCENT 5 /* of the looks */
 
 static const char *limits_words(const struct idle_writer *w, const struct gpu_looks *looks)
 {
 	const char *words = "";
 
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
-		if (limits[i] && looks->limited[i] * 100 >= looks->n_rest * LIMIT_TOLD_PERCENT)
+	for (unsigned int bit = 0; bit < ARRAY_SIZE(looks->limited); bit++)
+		if (text_nvml_limit(bit) &&
+		    looks->limited[bit] * 100 >= looks->n_rest * LIMIT_TOLD_PERCENT)
 			words = arena_printf(w->texts, "%s, slowed by %s for %s of the time", words,
-					     limits[i],
-					     text_percent(w->texts, (double)looks->limited[i],
+					     text_nvml_limit(bit),
+					     text_percent(w->texts, (double)looks->limited[bit],
 							  (double)looks->n_rest));
 	return words;
 }

@@ -30,8 +30,15 @@ that '.schema == "cudaspy-top-1" and (.processes | length) == 1 and .processes[0
 that '(.threads | length) == 4 and (.locks | length) == 1 and .locks[0].waiters == 1' "threads and locks"
 that 'any(.costs[]; .function == "cudaFree" and .ns > 10e6) and any(.costs[]; .function == "cudaMemcpyAsync" and (.what | test("for a .* lock in libcuda")))' "costs"
 that '.gpus[0].outstanding >= 1 and .gpus[0].waiting == 2' "GPUs"
+# What NVML says, as soon as it was asked; its clock is the simulator's.
+for i in $(seq 100); do
+	"$tool" top --json --interval=100ms --after=300ms --prom=top.prom "$out" >top.json 2>err
+	jq -e '.gpus[0].clock_mhz != null' top.json >/dev/null 2>&1 && break
+done
+that '.gpus[0] | .clock_mhz == 1980 and .clock_most_mhz == 1980 and .busy_percent <= 100 and .other_processes == 0 and .temperature_c == null and
+	(.nvml | test("clock 1980 of 1980 MHz$"))' "NVML"
 "$tool" top --once --interval=100ms --after=300ms "$out" >top.text || fail "--once: status $?"
-for text in 'GPU 0 has work that does not end' PROCESSES COSTLIEST LOCKS GPUS THREADS cudaFree; do
+for text in 'GPU 0 has work that does not end' 'NVML: a kernel runs for' PROCESSES COSTLIEST LOCKS GPUS THREADS cudaFree; do
 	grep -q "$text" top.text || fail "--once has no '$text': $(cat top.text)"
 done
 
@@ -48,6 +55,7 @@ sample cudaspy_hangs kind=gpu 1
 sample cudaspy_hangs kind=deadlock 0
 sample cudaspy_threads "$labels,state=gpu" 2
 sample cudaspy_threads "$labels,state=lock" 1
+sample cudaspy_gpu_clock_hertz "gpu=0,$labels" 1980000000
 sample cudaspy_calls_per_second "$labels" 0
 sample cudaspy_gpu_waiting_threads "gpu=0,$labels" 2
 expect "mode of the metrics" "$(stat -c %a top.prom)" 644
