@@ -4,6 +4,8 @@
  * are in subsystems.c. Runs on whatever thread gets there; everything here is rare.
  */
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -213,6 +215,13 @@ static bool take_over_tables(void)
 	return true;
 }
 
+/* Other threads wait for that. */
+static void has_begun(enum spy_session_state state)
+{
+	atomic_store(&spy_session->state, (int)state);
+	spy_syscall(SYS_futex, &spy_session->state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
 static enum spy_session_state begin_alone(void)
 {
 	int error;
@@ -221,7 +230,7 @@ static enum spy_session_state begin_alone(void)
 	error = begin_files();
 	if (error)
 		spy_slots_disable();
-	atomic_store(&spy_session->state, error ? SPY_SESSION_FAILED : SPY_SESSION_ACTIVE);
+	has_begun(error ? SPY_SESSION_FAILED : SPY_SESSION_ACTIVE);
 	if (error)
 		spy_message("cannot write a trace to %s: %s; the program goes on without being "
 			    "recorded (CUDASPY_OUT=DIR chooses another place)",
@@ -239,7 +248,7 @@ static int begin_recording(void)
 		return state;
 	if (take_over_tables())
 		return begin_alone();
-	atomic_store(&spy_session->state, SPY_SESSION_NONE);
+	has_begun(SPY_SESSION_NONE);
 	return SPY_SESSION_NONE;
 }
 

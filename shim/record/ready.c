@@ -3,6 +3,7 @@
  * room. Runs on the application's threads.
  */
 #include <errno.h>
+#include <linux/futex.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -10,6 +11,7 @@
 #include "process/options.h"
 #include "record/truncation.h"
 #include "record/message.h"
+#include "lib/clock.h"
 #include "state/session.h"
 #include "state/subsystem.h"
 #include "state/thread.h"
@@ -79,20 +81,22 @@ static void get_ready_on_own_stack(void *data)
 }
 
 #define AWAIT_MS 5000
+#define AWAIT_STEP_MS 10
 
 /* Until no other thread is at it any more; false: that lasts too long. The signals are as the
  * application has them. */
 static bool await_beginning(void)
 {
-	const struct timespec a_moment = {.tv_nsec = 1000000};
+	const struct timespec step = {.tv_nsec = AWAIT_STEP_MS * 1000000};
 	static _Atomic bool in_vain;
+	uint64_t begun = spy_clock_monotonic();
 	int error = errno;
 
-	/* Not nanosleep: it is a cancellation point. */
-	for (int i = 0; i < AWAIT_MS && spy_session->state == SPY_SESSION_BEGINNING && !in_vain;
-	     i++) {
-		spy_syscall(SYS_nanosleep, &a_moment, NULL);
-		in_vain = i + 1 == AWAIT_MS;
+	/* Who begins it wakes all; the time is for one that was forked away, or jumped out of its handler. */
+	while (spy_session->state == SPY_SESSION_BEGINNING && !in_vain) {
+		spy_syscall(SYS_futex, &spy_session->state, FUTEX_WAIT_PRIVATE,
+			    SPY_SESSION_BEGINNING, &step, NULL, 0);
+		in_vain = spy_clock_monotonic() - begun >= AWAIT_MS * 1000000ull;
 	}
 	errno = error;
 	return spy_session->state != SPY_SESSION_BEGINNING;

@@ -33,6 +33,7 @@ struct walk {
 	uintptr_t begin, end; /* of the stack that can be read directly … */
 	uintptr_t words; /* … where it is, or a copy of it … */
 	uintptr_t changed; /* … up to where it is another one by now; 0: nowhere */
+	int pid; /* of the process; 0: not asked for yet */
 };
 
 static bool is_known(const struct walk *w, uint64_t reg)
@@ -41,7 +42,7 @@ static bool is_known(const struct walk *w, uint64_t reg)
 }
 
 /* A word of the application's. False: it cannot be read. */
-UNCHECKED static bool read_word(const struct walk *w, uint64_t at, uint64_t *value)
+UNCHECKED static bool read_word(struct walk *w, uint64_t at, uint64_t *value)
 {
 	if (at % sizeof(*value))
 		return false;
@@ -51,7 +52,8 @@ UNCHECKED static bool read_word(const struct walk *w, uint64_t at, uint64_t *val
 	}
 	if (at >= w->end && at < w->changed)
 		return false;
-	return spy_peek(getpid(), value, at, sizeof(*value));
+	w->pid = w->pid ?: getpid();
+	return spy_peek(w->pid, value, at, sizeof(*value));
 }
 
 /* ---- bytes of a table ----------------------------------------------------------------------- */
@@ -646,7 +648,7 @@ static void compute(struct machine *m, uint8_t code)
 }
 
 /* One operation: those that compilers and the C library use for frames. */
-static void operate(const struct walk *w, struct machine *m, struct cursor *c)
+static void operate(struct walk *w, struct machine *m, struct cursor *c)
 {
 	uint8_t code = (uint8_t)take(c, 1);
 	uint64_t value;
@@ -680,8 +682,7 @@ static void operate(const struct walk *w, struct machine *m, struct cursor *c)
 }
 
 /* An expression's block has been found to lie in its table. */
-static bool evaluate(const struct walk *w, const uint8_t *block, const uint64_t *first,
-		     uint64_t *value)
+static bool evaluate(struct walk *w, const uint8_t *block, const uint64_t *first, uint64_t *value)
 {
 	struct cursor c = {.at = block, .end = block + 10};
 	struct machine m = {0};
@@ -698,7 +699,7 @@ static bool evaluate(const struct walk *w, const uint8_t *block, const uint64_t 
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-static bool find_cfa(const struct walk *w, const struct row *row, uint64_t *cfa)
+static bool find_cfa(struct walk *w, const struct row *row, uint64_t *cfa)
 {
 	if (row->cfa_expression)
 		return evaluate(w, row->cfa_expression, NULL, cfa);
@@ -709,7 +710,7 @@ static bool find_cfa(const struct walk *w, const struct row *row, uint64_t *cfa)
 }
 
 /* The caller's value of a register. */
-static bool apply_rule(const struct walk *w, const struct row *row, uint64_t cfa, unsigned int reg,
+static bool apply_rule(struct walk *w, const struct row *row, uint64_t cfa, unsigned int reg,
 		       uint64_t *value)
 {
 	int64_t how = row->value[reg];
@@ -786,7 +787,7 @@ static bool find_row(const struct tables *tables, uint64_t ip, struct program *p
 }
 
 /* Eight bytes of code from an address on. */
-static bool read_code(const struct walk *w, uint64_t at, uint64_t *code)
+static bool read_code(struct walk *w, uint64_t at, uint64_t *code)
 {
 	unsigned int shift = 8 * (at & 7);
 	uint64_t low = 0, high = 0;
@@ -801,7 +802,7 @@ static bool read_code(const struct walk *w, uint64_t at, uint64_t *code)
 
 /* Does the code before the address call something? call rel32, or a call through a register or
  * memory. */
-static bool after_call(const struct walk *w, uint64_t ip)
+static bool after_call(struct walk *w, uint64_t ip)
 {
 	uint8_t *at;
 	uint64_t code;
@@ -853,7 +854,7 @@ static bool step_beyond_tables(struct walk *w)
 
 /* Can an address that was found be a return address? It lies in an object's code, or behind a
  * call. */
-static bool is_believable(const struct walk *w)
+static bool is_believable(struct walk *w)
 {
 	struct tables tables;
 
