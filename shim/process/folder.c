@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <linux/close_range.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -32,9 +33,11 @@ struct folder {
 	_Atomic int
 		users; /* threads between enter and leave: while there are any, it stays this part's */
 	_Atomic int kept; /* a descriptor of it, -1 none */
+	_Atomic int kept_apart; /* the same of the thread that has a table of its own */
 	struct spy_file_id id;
 };
-static struct folder folders[2] = {{.kept = -1}, {.kept = -1}};
+static struct folder folders[2] = {{.kept = -1, .kept_apart = -1}, {.kept = -1, .kept_apart = -1}};
+static __thread bool has_own_files;
 static int group_error;
 
 static struct folder *folder_of(uint32_t part)
@@ -118,6 +121,11 @@ static bool is_folder(const struct folder *folder, int fd)
 	return same_file(&id, &folder->id);
 }
 
+static _Atomic int *kept_of(struct folder *folder)
+{
+	return has_own_files ? &folder->kept_apart : &folder->kept;
+}
+
 /* Keeps the folder open under a high number, in the place of `before`. False: fd is all there
  * is. */
 static bool keep(struct folder *folder, int fd, int before)
@@ -126,7 +134,7 @@ static bool keep(struct folder *folder, int fd, int before)
 
 	if (high < 0)
 		return false;
-	if (atomic_compare_exchange_strong(&folder->kept, &before, high)) {
+	if (atomic_compare_exchange_strong(kept_of(folder), &before, high)) {
 		close(fd);
 		return true;
 	}
@@ -137,11 +145,15 @@ static bool keep(struct folder *folder, int fd, int before)
 /* As enter, for a user of the folder. */
 static int open_folder(struct folder *folder, bool *temporary)
 {
-	int fd = atomic_load(&folder->kept), before = fd;
+	int fd = atomic_load(kept_of(folder)), before = fd;
 
 	*temporary = false;
 	if (is_folder(folder, fd))
 		return fd;
+	if (has_own_files &&
+	    before >=
+		    0) /* of an earlier part: in the program's table somebody else has that number */
+		close(before);
 	fd = open(spy_session->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -150,7 +162,7 @@ static int open_folder(struct folder *folder, bool *temporary)
 		return -ESTALE;
 	}
 	if (keep(folder, fd, before))
-		return atomic_load(&folder->kept);
+		return atomic_load(kept_of(folder));
 	*temporary = true;
 	return fd;
 }
@@ -201,11 +213,35 @@ static void forget(struct folder *folder)
 	folder->id.inode = 0;
 }
 
+/* Closes in the thread's own table what lies from one number to before another one. */
+static void close_between(int from, int to)
+{
+	if (from < to)
+		spy_syscall(SYS_close_range, from, to - 1, 0);
+}
+
+void spy_folder_own_files(void)
+{
+	int a = atomic_load(&folders[0].kept), b = atomic_load(&folders[1].kept);
+	int low = a < b ? a : b, high = a < b ? b : a;
+
+	/* Of the others none is copied that is above; those below are there for the moment of a system call. */
+	if (spy_syscall(SYS_close_range, high + 1, ~0u, CLOSE_RANGE_UNSHARE))
+		return;
+	close_between(0, low < 0 ? high : low);
+	if (low >= 0)
+		close_between(low + 1, high);
+	has_own_files = true;
+	atomic_store(&folders[0].kept_apart, a);
+	atomic_store(&folders[1].kept_apart, b);
+}
+
 void spy_folder_forget(void)
 {
 	for (int i = 0; i < 2; i++) {
 		atomic_store(&folders[i].part, 0);
 		atomic_store(&folders[i].users, 0); /* the parent's */
+		atomic_store(&folders[i].kept_apart, -1);
 		forget(&folders[i]);
 	}
 }

@@ -33,6 +33,13 @@ struct spy_file_id {
  */
 int spy_folder_create(char *path, size_t size, const char *parent, int pid);
 
+/*
+ * From here on the calling thread, one of the recorder's own, has a table of descriptors to itself, in which only the folders are.
+ * What it opens then takes no number that the program would get, and is in no child that the program forks. Where the system
+ * does not have that (close_range of Linux 5.9), it shares the program's as before.
+ */
+void spy_folder_own_files(void);
+
 /* In a forked child: the parent's folder is not used any more. */
 void spy_folder_forget(void);
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include "hook/loader.h"
 #include "lib/signal_guard.h"
+#include "process/folder.h"
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/notes.h"
@@ -227,7 +228,9 @@ static void *run(void *data)
 	atomic_store(&sampler_tid, (int)spy_syscall(SYS_gettid));
 	spy_signals_hold(&before);
 	prctl(PR_SET_NAME, "cudaspy");
-	spy_nvml_begin(&asked_to_stop);
+	spy_nvml_begin(
+		&asked_to_stop); /* with the program's descriptors: NVML's state is that of all who use it */
+	spy_folder_own_files();
 	spy_running_begin(asked_ns * 5 / 8); /* not in step with the looks */
 	while (!is_over()) {
 		sleep_while_dormant();

@@ -90,6 +90,9 @@ recorded keep CUDASPY_SAMPLE=500 CUDASPY_KEEP=1 -- python3 "$here/sampled.py" sh
 near keep
 "$tool" report --redact keep | grep -q "$here" && fail "a path is shown"
 
+# What it opens takes no number that the program would get, and is in no child.
+recorded lowest CUDASPY_SAMPLE=1000 CUDASPY_NONVML=1 -- "$bin/lowest" 1500
+
 # Other processes, clocks; NVML that fails is said once, one that hangs holds up nobody.
 recorded nvml SIM_NVML_OTHER=4711 SIM_NVML_REASONS=0x4 -- python3 "$here/sampled.py" shares 5000
 jq -e '.gpus[0].nvml | test("a kernel ran for .* at most; clock 990 of 1980 MHz, slowed by its power limit for 100 %.*another process is on it .4711., with 3.00 GiB")' \
