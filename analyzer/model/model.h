@@ -75,7 +75,7 @@ struct stack {
 	bool kept; /* while it is found out which are needed */
 	bool pinned; /* who needs it is not asked: it is never forgotten */
 	uint32_t held; /* atomic: so often others than the model's reading need it just now */
-	bool more_python; /* frames outside of these */
+	enum spy_python_more more_python;
 	/* Of samples of a thread that ran: the same in one function called by the same ones from the same places, and else
 	 * another one; 0 unknown. */
 	uint64_t function;

@@ -150,7 +150,7 @@ void model_apply_python_stack(const struct record *record)
 	if (!stack || stack->time != of->time || stack->fn != of->fn)
 		return;
 	stack->n_python = of->count < SPY_PYTHON_MOST ? of->count : SPY_PYTHON_MOST;
-	stack->more_python = of->more;
+	stack->more_python = (enum spy_python_more)of->more;
 	for (uint8_t i = 0; i < stack->n_python; i++)
 		stack->python[i] = (struct python_frame){of->codes[i], of->lines[i]};
 }

@@ -190,13 +190,18 @@ static void add_python(struct rows *rows, struct arena *texts, const struct stac
 		struct frame_row row = {
 			.line = stack->python[i].line, .inlined = "no", .interpreted = "yes"};
 
+		if (i == SPY_PYTHON_INNERMOST && stack->more_python == SPY_PYTHON_MORE_BETWEEN)
+			add_row(rows, &(struct frame_row){.function = "(more of Python)",
+							  .inlined = "no",
+							  .interpreted = "yes"});
 		if (code) {
 			row.function = arena_printf(texts, "%s", code->function);
 			row.file = arena_printf(texts, "%s", code->file);
 		}
 		add_row(rows, &row);
 	}
-	rows->known_otherwise = stack->more_python ? stack->n_python : SIZE_MAX;
+	rows->known_otherwise =
+		stack->more_python == SPY_PYTHON_MORE_OUTSIDE ? stack->n_python : SIZE_MAX;
 }
 
 /* Python's functions come where the first function of the interpreter is that runs them. */

@@ -579,6 +579,14 @@ struct spy_rec_python_code {
 } __attribute__((packed));
 
 #define SPY_PYTHON_MOST 24
+/* Of deeper stacks so many innermost ones, and the rest outermost ones: those of the program lie there, where a framework is deep. */
+#define SPY_PYTHON_INNERMOST 12
+
+enum spy_python_more {
+	SPY_PYTHON_ALL,
+	SPY_PYTHON_MORE_OUTSIDE, /* of these; until November 2026 */
+	SPY_PYTHON_MORE_BETWEEN, /* behind the first SPY_PYTHON_INNERMOST */
+};
 
 /* Follows a SPY_EV_STACK of the same time and function: the thread's frames in Python, innermost first. */
 struct spy_rec_python_stack {
@@ -586,7 +594,7 @@ struct spy_rec_python_stack {
 	uint16_t event;
 	uint16_t fn;
 	uint8_t count; /* frames that are there, SPY_PYTHON_MOST at most */
-	uint8_t more; /* 1: there are more outside of these */
+	uint8_t more; /* enum spy_python_more */
 	uint16_t reserved;
 	uint32_t codes[SPY_PYTHON_MOST]; /* numbers of SPY_EV_PYTHON_CODE, 0 unknown */
 	uint32_t lines[SPY_PYTHON_MOST]; /* 0 unknown */

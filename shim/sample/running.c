@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -153,7 +152,7 @@ static bool take(const struct perf_event_mmap_page *page)
 	if (copy.head.type != PERF_RECORD_SAMPLE || copy.head.size != sizeof(copy))
 		return false;
 	copy_of_ring(ring, head, &copy, sizeof(copy));
-	atomic_thread_fence(memory_order_acquire);
+	spy_read_barrier();
 	/* One that is being written has not moved the head yet. */
 	return head - head_of(page) + 2 * sizeof(copy) <= RING_BYTES;
 }

@@ -29,6 +29,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "cudaspy/trace_format.h"
 
 /* ---- the interpreter: python.c -------------------------------------------------------------- */
 
@@ -147,7 +148,8 @@ bool spy_python_frame(const struct spy_python *python, const uint8_t *raw, uintp
  * callers stay. Of threads that stand still all frames are in common.
  */
 
-#define SPY_PYTHON_LOOKED 24 /* frames that are read, innermost first */
+/* Frames that are read, innermost first; of deeper stacks SPY_PYTHON_INNERMOST of the innermost ones, and outermost ones. */
+#define SPY_PYTHON_LOOKED SPY_PYTHON_MOST
 
 /* Of a thread that is looked at again and again: where things were the last time. Zeros at first. */
 struct spy_python_guess {

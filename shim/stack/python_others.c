@@ -240,19 +240,23 @@ bool spy_python_activity(const struct spy_python *python, uintptr_t state,
 
 /* The frames of the chain from `first` on, with the code objects of all of them read at once. */
 static size_t describe(const struct spy_python *python, int pid, struct room *room, size_t first,
-		       size_t n, struct spy_python_frame *frames)
+		       struct spy_python_frame *frames)
 {
 	const struct chain *c = &room->chains[0];
 	struct iovec to[SPY_PYTHON_LOOKED], from[SPY_PYTHON_LOOKED];
+	size_t at[SPY_PYTHON_LOOKED], n = c->n - first;
 
+	if (n > SPY_PYTHON_LOOKED)
+		n = SPY_PYTHON_LOOKED;
 	for (size_t i = 0; i < n; i++) {
+		at[i] = i < SPY_PYTHON_INNERMOST ? first + i : c->n - n + i;
 		to[i] = (struct iovec){room->codes[i], python->code.bytes};
-		from[i] = (struct iovec){(void *)c->code[first + i], python->code.bytes};
+		from[i] = (struct iovec){(void *)c->code[at[i]], python->code.bytes};
 	}
 	if (!spy_peek_all(pid, to, from, n))
 		return 0;
 	for (size_t i = 0; i < n; i++)
-		if (!spy_python_frame(python, c->raw[first + i], c->code[first + i], room->codes[i],
+		if (!spy_python_frame(python, c->raw[at[i]], c->code[at[i]], room->codes[i],
 				      &frames[i]))
 			return 0;
 	return n;
@@ -280,7 +284,7 @@ size_t spy_python_look_at(const struct spy_python *python, struct spy_python_gue
 {
 	struct room *room = room_;
 	int pid = (int)getpid();
-	size_t n, most;
+	size_t n;
 
 	*cut = false;
 	if (!state || python->frame.bytes > FRAME_MOST || python->code.bytes > CODE_MOST ||
@@ -290,6 +294,5 @@ size_t spy_python_look_at(const struct spy_python *python, struct spy_python_gue
 		return 0;
 	n = in_common(python, &room->chains[0], &room->chains[1]);
 	*cut = n < room->chains[0].n;
-	most = n < SPY_PYTHON_LOOKED ? n : SPY_PYTHON_LOOKED;
-	return describe(python, pid, room, room->chains[0].n - n, most, frames);
+	return describe(python, pid, room, room->chains[0].n - n, frames);
 }

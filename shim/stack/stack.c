@@ -377,25 +377,40 @@ bool spy_stack_code_is_recorded(const struct spy_thread *stream, uint32_t number
 			       __ATOMIC_RELAXED) == recorded_in(stream);
 }
 
+/* Where the frame of that number is kept, from 0 on, innermost first: of those behind the innermost ones the last. */
+static unsigned int frame_slot(unsigned int number)
+{
+	return number < SPY_PYTHON_INNERMOST
+		       ? number
+		       : SPY_PYTHON_INNERMOST + (number - SPY_PYTHON_INNERMOST) %
+							(SPY_PYTHON_MOST - SPY_PYTHON_INNERMOST);
+}
+
 static void write_python_stack(struct spy_thread *thread, const struct spy_python *python,
 			       uint16_t fn, uint64_t now)
 {
 	struct spy_rec_python_stack record = {.time = now, .event = SPY_EV_PYTHON_STACK, .fn = fn};
+	struct spy_python_frame frames[SPY_PYTHON_MOST], frame;
 	struct spy_python_walk walk;
-	struct spy_python_frame frame;
 	struct spy_python_place place;
+	unsigned int n = 0;
 
 	if (!spy_python_begin(&walk, python))
 		return;
-	while (record.count < SPY_PYTHON_MOST && spy_python_next(&walk, &frame)) {
-		uint8_t n = record.count++;
+	for (; spy_python_next(&walk, &frame); n++)
+		frames[frame_slot(n)] = frame;
+	record.count = (uint8_t)(n < SPY_PYTHON_MOST ? n : SPY_PYTHON_MOST);
+	if (n > SPY_PYTHON_MOST)
+		record.more = SPY_PYTHON_MORE_BETWEEN;
+	for (unsigned int i = 0; i < record.count; i++) {
+		/* The outer ones from the oldest on. */
+		unsigned int of = i < SPY_PYTHON_INNERMOST ? i : n - record.count + i;
 
-		if (!spy_python_read(&walk, &frame, &place))
+		if (!spy_python_read(&walk, &frames[frame_slot(of)], &place))
 			continue;
-		record.codes[n] = spy_stack_code(thread, &place, now);
-		record.lines[n] = place.line;
+		record.codes[i] = spy_stack_code(thread, &place, now);
+		record.lines[i] = place.line;
 	}
-	record.more = record.count == SPY_PYTHON_MOST && spy_python_next(&walk, &frame);
 	if (!record.count || !has_room_for(thread, sizeof(record)))
 		return;
 	memcpy(thread->head, &record, sizeof(record));

@@ -1,5 +1,6 @@
 """tests/e2e/sampled.py KIND STEPS: a program whose GPU waits for Python, of known shares. Prints these in per cent: of each function the
 least and the most, for on a busy machine it is known only of long times between calls how much of them the thread had no CPU."""
+import copy
 import ctypes
 import gc
 import os
@@ -43,6 +44,10 @@ def save(n):
             print(i, file=file)
 
 
+def deep():
+    copy.deepcopy(nested)
+
+
 def pt_loader():
     while True:
         augment(30000)
@@ -67,12 +72,18 @@ def step(kind, number):
         timed(collect)
     elif kind == "gil":
         timed(load, 4000)
+    elif kind == "deep":  # two frames of a library for each level
+        for _ in range(40):
+            timed(deep)
     cuda.cudaMemcpy(memory, host, 1 << 16, 1)
     cuda.cudaDeviceSynchronize()
 
 
 kind, steps = sys.argv[1], int(sys.argv[2])
 junk = [[i] for i in range(60000 if kind == "gc" else 10)]
+nested = []
+for _ in range(60):
+    nested = [nested]
 other = threading.Thread(target=pt_loader if kind == "gil" else time.sleep, args=() if kind == "gil" else (100,), daemon=True)
 other.start()
 cuda.cudaMalloc(ctypes.byref(memory), 1 << 20)

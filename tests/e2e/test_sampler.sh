@@ -56,6 +56,11 @@ near rare
 jq -e '.findings[] | select(.id == "starved-by-host") | .what | test("sampled.py:[0-9]+ in load|sampled.py:[0-9]+ in save")' rare.json >found ||
 	fail "rare: the finding names no place: $(jq -r '.findings[].what' rare.json)"
 
+# A library whose stack is deeper than what is recorded of one: the program's line lies at its outer end.
+recorded deep CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" deep 100
+jq -e '.gpus[0].feeder_causes[0] | .cause == "python" and (.site | test("^sampled.py:[0-9]+ in deep: copy.deepcopy$"))' deep.json >found ||
+	fail "deep: $(jq -c '.gpus[0].feeder_causes[:3]' deep.json)"
+
 # In C, by the kernel's clock: functions that others are inlined in, and one that is in the C library for most of its time.
 recorded native CUDASPY_SAMPLE=500 -- "$bin/between" 300 200000
 if "$tool" dump native | grep -q ' \[place\] .* function='; then

@@ -642,20 +642,26 @@ static void test_python(void **state)
 	}
 	assert_ptr_equal(thread.head, at + sizeof(*lines));
 	assert_int_equal(entered, 0);
-	/* Codes are told once; of many frames the outer ones are left out. */
+	/* Codes are told once; of many frames those in the middle are left out. */
 	now += SECOND;
 	n_frames = 4;
 	lines = (const struct spy_rec_python_stack *)((const uint8_t *)looked(5 * MS) +
 						      sizeof(struct spy_rec_stack));
 	assert_int_equal(lines->event, SPY_EV_PYTHON_STACK);
 	assert_int_equal(lines->codes[1], numbers[1]);
-	for (n_frames = SPY_PYTHON_MOST; n_frames <= SPY_PYTHON_MOST + 1; n_frames++) {
+	for (n_frames = SPY_PYTHON_MOST; n_frames <= SPY_PYTHON_MOST + 15; n_frames += 5) {
 		now += SECOND;
 		assert_non_null(looked(5 * MS));
 		lines = (const struct spy_rec_python_stack *)(thread.head - sizeof(*lines));
 		assert_int_equal(lines->event, SPY_EV_PYTHON_STACK);
 		assert_int_equal(lines->count, SPY_PYTHON_MOST);
-		assert_int_equal(lines->more, n_frames > SPY_PYTHON_MOST);
+		assert_int_equal(lines->more,
+				 n_frames > SPY_PYTHON_MOST ? SPY_PYTHON_MORE_BETWEEN : 0);
+		for (i = 3; i < SPY_PYTHON_MOST; i++)
+			assert_int_equal(lines->lines[i],
+					 10 + (i < SPY_PYTHON_INNERMOST
+						       ? i
+						       : n_frames - SPY_PYTHON_MOST + i));
 	}
 }
 

@@ -48,6 +48,12 @@ static inline void spy_count(uint64_t *counter)
 	__asm__ volatile("incq %0" : "+m"(*counter) : : "cc");
 }
 
+/* What is read behind it is read later: loads keep their order here, so it is for the compiler (Intel SDM 3A, 9.2.2). */
+static inline void spy_read_barrier(void)
+{
+	__asm__ volatile("" : : : "memory");
+}
+
 /* syscall(2) of the shim's own. The function of that name is one that the shim exports itself,
  * for the application's calls (trampoline.S). System V ABI, AMD64 supplement, appendix A.2. */
 static inline long spy_syscall_words(long number, long a, long b, long c, long d, long e, long f)
