@@ -89,10 +89,8 @@ static size_t first_of(const struct idle_writer *w, uint64_t owner)
 static const char *words_of(const struct idle_writer *w, const struct place *place)
 {
 	if (place->path && place->file)
-		return arena_printf(w->texts, "%s, %s:%d%s%s", place->inner ?: place->function ?: "?",
-				    path_basename(place->file), place->line,
-				    place->inner && place->function ? ", inlined in " : "",
-				    place->inner && place->function ? place->function : "");
+		return arena_printf(w->texts, "%s, %s:%d", place->inner ?: place->function ?: "?",
+				    path_basename(place->file), place->line);
 	if (place->path && place->function)
 		return arena_printf(w->texts, "%s (%s)", place->function,
 				    path_basename(place->path));
@@ -164,6 +162,8 @@ static const char *sampled_words(const struct idle_writer *w, const struct proce
 		symbolize_program(w->symbols, process, part->address, part->at_ns, part->stack,
 				  &place, &entry);
 		words = words_of(w, &place);
+		if (place.file && place.inner && place.function)
+			words = arena_printf(w->texts, "%s, inlined in %s", words, place.function);
 		library = entry.path ? entry.function ?: path_basename(entry.path) : NULL;
 	}
 	return words && library ? arena_printf(w->texts, "%s: %s", words, library) : words;

@@ -31,7 +31,7 @@ named() {
 # On a busy machine another rank may be late as well, or the GPU's thread without a CPU.
 try=0
 until [ "$try" != 0 ] && "$tool" report --format=json -o report.json all.digest 2>/dev/null && named report.json; do
-	[ "$try" = 0 ] || again "$try" 3 || break
+	[ "$try" = 0 ] || again "$try" 6 || break
 	try=$((try + 1))
 	rm -rf traces all.digest
 	"$sim" "$tool" run --no-report -o traces -- timeout -k 5 100 "$app" --quick --csv --ranks=4 --gpus=4 --steps=30 --work-us=20000 \
