@@ -101,6 +101,7 @@ if which == "functions":
     thread.join()
 elif which == "more":
     deep(20)
+    deep(100)
     deep(400)
     through_c()
     made()

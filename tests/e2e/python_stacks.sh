@@ -7,7 +7,7 @@
 python_stacks() {
 	# [python_code] … code=N first_line=L file="F" function="N"; [python_stack] … of=FN more=M lines=N:L,…
 	sed -n 's/.* \[python_code\] .* code=\([0-9]*\) .* file="\(.*\)" function="\(.*\)"$/c \1 \3:\2/p
-		s/.* \[python_stack\] .* of='"${1:-[^- ][^ ]*}"' more=\([01]\) lines=\(.*\)$/s \1 \2/p' |
+		s/.* \[python_stack\] .* of='"${1:-[^- ][^ ]*}"' more=\([0-2]\) lines=\(.*\)$/s \1 \2/p' |
 		awk '$1 == "c" { n = $2; sub(/^c [0-9]+ /, ""); name[n] = $0 }
 			$1 == "s" { more[++count] = $2; lines[count] = $3 }
 			END { for (i = 1; i <= count; i++) {
