@@ -4,6 +4,7 @@
  */
 #include <string.h>
 #include <sys/mman.h>
+#include "state/session.h"
 #include "state/thread.h"
 
 /*
@@ -15,6 +16,8 @@
 static __thread struct spy_thread *as_it_was; /* a copy, while the thread forks */
 /* which the count-only path may be about to count on */
 static __thread struct spy_slot_page *page_it_had;
+/* and the board's first page, at which each call looks whether somebody outside asks for something */
+static __thread struct spy_board *board_it_had;
 
 static struct spy_thread *resumed; /* in the child: the thread that got such memory */
 
@@ -33,6 +36,7 @@ void spy_fork_before(void)
 	struct spy_thread *thread = spy_self;
 
 	page_it_had = thread->page;
+	board_it_had = spy_session ? spy_session->board : NULL;
 	if (!thread->reentry_frame || thread->reentry_frame == UINTPTR_MAX)
 		return;
 	as_it_was = map_at(NULL, THREAD_BYTES, 0);
@@ -52,6 +56,8 @@ void spy_fork_child(void)
 	resumed = NULL;
 	if (page_it_had)
 		map_at(page_it_had, SPY_BOARD_PAGE, MAP_FIXED_NOREPLACE);
+	if (board_it_had)
+		map_at(board_it_had, SPY_BOARD_PAGE, MAP_FIXED_NOREPLACE);
 	if (!as_it_was) {
 		spy_self_reset(); /* its slot will be another thread's */
 		return;
