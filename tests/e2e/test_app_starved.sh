@@ -74,11 +74,16 @@ is_at_work() {
 		'([.idle_causes[] | select(.cause == "not-running") | .ns] | add // 0) < 0.3 * $wanted' gpu.json >/dev/null
 }
 
+# starves [ID]: is that found, and nothing else of its kind? Of time without a CPU, which was not the GPU's fault, less is left.
+starves() {
+	[ "$(jq -r '[.findings[] | select(.severity == "problem") | .id | select(test("^starved|^launch-bound|^serial"))] | join(" ")' report.json)" = "$1" ]
+}
+
 # charged VARIANT CAUSE: the time is charged to that, however long the host waited for a CPU besides.
 charged() {
 	local variant=$1 cause=$2 try=1
 	# A thread that has no CPU for as long is what the report says then, and rightly.
-	until spy "$variant" && is_at_work; do
+	until spy "$variant" && is_at_work && starves "$([ "$variant" = sleep ] || echo starved-by-host)"; do
 		again $try 3 || break
 		try=$((try + 1))
 	done
