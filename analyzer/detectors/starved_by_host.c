@@ -24,21 +24,18 @@ static const char *who_keeps(const struct starved_gpus *h)
 static const char *cure(const struct trace_set *set, struct arena *texts,
 			const struct starved_gpus *h)
 {
+	enum idle_cause cause = starved_gpus_cause(h);
+
 	(void)set;
 	(void)texts;
-	switch (starved_gpus_cause(h)) {
+	if (idle_is_work(cause))
+		return idle_cause_meanings[cause];
+	switch (cause) {
 	case IDLE_PYTHON:
 		return "Less Python between the CUDA calls. PyTorch: torch.compile the step, or "
 		       "capture it in a CUDA graph; move .item(), .cpu() and prints out of the "
 		       "loop; prepare data in the loader's workers. JAX: jit the whole step, with "
 		       "lax.scan for loops. Larger batches.";
-	case IDLE_GC:
-	case IDLE_COMPILE:
-	case IDLE_IMPORT:
-	case IDLE_TOKENIZE:
-	case IDLE_LOG:
-	case IDLE_SAVE:
-		return idle_cause_meanings[starved_gpus_cause(h)];
 	case IDLE_CPU:
 		return detector_starved_by_host.fix;
 	default:

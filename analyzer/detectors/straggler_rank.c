@@ -10,14 +10,11 @@
 
 static const char *cure(const struct idle_sum *sum)
 {
-	switch (sum ? sum->key.cause : IDLE_UNEXPLAINED) {
-	case IDLE_GC:
-	case IDLE_COMPILE:
-	case IDLE_IMPORT:
-	case IDLE_TOKENIZE:
-	case IDLE_LOG:
-	case IDLE_SAVE:
-		return idle_cause_meanings[sum->key.cause];
+	enum idle_cause cause = sum ? sum->key.cause : IDLE_UNEXPLAINED;
+
+	if (idle_is_work(cause))
+		return idle_cause_meanings[cause];
+	switch (cause) {
 	case IDLE_PYTHON:
 	case IDLE_CPU:
 		return "Do that work on no rank alone, or beside the step: in another thread or "

@@ -85,18 +85,23 @@ static bool in_python(const struct stack *stack, const struct caller *row)
 	return false;
 }
 
+/* Is the code there one of a library's whose file's name begins so? */
+static bool is_in_library(const struct process *process, uint64_t address, uint64_t ns,
+			  const char *library)
+{
+	const struct module *module = address ? model_module(process, address, ns) : NULL;
+
+	return module && !strncmp(path_basename(module->path), library, strlen(library));
+}
+
 /* Only near the wait: above it the whole program may run in such a library. */
 #define NEAR 4
 
 static bool in_library(const struct stack *stack, const char *library)
 {
-	for (uint8_t i = 0; i < stack->n && i < NEAR; i++) {
-		const struct module *module =
-			model_module(stack->process, stack->frames[i], stack->ns);
-
-		if (module && !strncmp(path_basename(module->path), library, strlen(library)))
+	for (uint8_t i = 0; i < stack->n && i < NEAR; i++)
+		if (is_in_library(stack->process, stack->frames[i], stack->ns, library))
 			return true;
-	}
 	return false;
 }
 
@@ -220,11 +225,8 @@ static const struct compiler {
 static const struct compiler *find_compiler(const struct process *process, uint64_t address,
 					    uint64_t ns)
 {
-	const struct module *module = address ? model_module(process, address, ns) : NULL;
-
-	for (size_t i = 0; module && i < ARRAY_SIZE(compilers); i++)
-		if (!strncmp(path_basename(module->path), compilers[i].library,
-			     strlen(compilers[i].library)))
+	for (size_t i = 0; i < ARRAY_SIZE(compilers); i++)
+		if (is_in_library(process, address, ns, compilers[i].library))
 			return &compilers[i];
 	return NULL;
 }

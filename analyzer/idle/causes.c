@@ -31,10 +31,9 @@ bool idle_in_a_call(enum idle_cause cause)
 	}
 }
 
-bool idle_runs_python(enum idle_cause cause)
+bool idle_is_work(enum idle_cause cause)
 {
 	switch (cause) {
-	case IDLE_PYTHON:
 	case IDLE_GC:
 	case IDLE_COMPILE:
 	case IDLE_IMPORT:
@@ -45,6 +44,11 @@ bool idle_runs_python(enum idle_cause cause)
 	default:
 		return false;
 	}
+}
+
+bool idle_runs_python(enum idle_cause cause)
+{
+	return cause == IDLE_PYTHON || idle_is_work(cause);
 }
 
 enum idle_cause idle_cause_of_code(const char *code)

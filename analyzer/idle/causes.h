@@ -101,6 +101,9 @@ enum idle_cause {
 /* Was the thread inside a call then? */
 bool idle_in_a_call(enum idle_cause cause);
 
+/* Is it known by what the thread was about, in Python: its meaning has the cure. */
+bool idle_is_work(enum idle_cause cause);
+
 /* Is it what Python did on a CPU between two calls; known by what it was about, or not? */
 bool idle_runs_python(enum idle_cause cause);
 
