@@ -428,20 +428,19 @@ static void print_python_stack(const struct dump *dump, const struct record *rec
 static void print_place(const struct dump *dump, const struct record *record)
 {
 	const struct spy_rec_place *r = &record->raw->place;
-	unsigned int python = r->python & ~SPY_PLACE_FUNCTION;
-	bool has_function = r->python & SPY_PLACE_FUNCTION && r->count > python;
+	const struct place_record place = decode_place(record);
 
 	fprintf(dump->out, " place=%" PRIu32, r->place);
-	for (unsigned int i = 0; i < python && i < r->count; i++)
+	for (unsigned int i = 0; i < place.n_python; i++)
 		fprintf(dump->out, "%s%" PRIu32 ":%" PRIu32,
 			i ? "," : " lines=", (uint32_t)(r->words[i] >> 32), (uint32_t)r->words[i]);
-	for (unsigned int i = python; !dump->stable && i + has_function < r->count; i++) {
-		fputs(i > python ? "," : " frames=", dump->out);
-		print_frame(dump, record, r->words[i]);
+	for (unsigned int i = 0; !dump->stable && i < place.n_frames; i++) {
+		fputs(i ? "," : " frames=", dump->out);
+		print_frame(dump, record, r->words[place.n_python + i]);
 	}
-	if (has_function && !dump->stable) {
+	if (place.function && !dump->stable) {
 		fputs(" function=", dump->out);
-		print_frame(dump, record, r->words[r->count - 1]);
+		print_frame(dump, record, place.function);
 	}
 }
 

@@ -47,8 +47,7 @@ static uint64_t function_called(const struct stack *stack, uint64_t begin)
 void model_apply_place(struct model *model, struct process *process, const struct record *record)
 {
 	const struct spy_rec_place *of = record_place(record);
-	uint8_t python = of->python & ~SPY_PLACE_FUNCTION, n, i;
-	bool has_function = of->python & SPY_PLACE_FUNCTION && of->count > python;
+	const struct place_record place = decode_place(record);
 	struct stack *stack;
 
 	if (of->place > SPY_PLACES || (!of->place && process->sampled_more >= SPY_PLACES))
@@ -57,24 +56,21 @@ void model_apply_place(struct model *model, struct process *process, const struc
 		process->sampled = xcalloc(SPY_PLACES + 1, sizeof(struct stack *));
 	if (process->sampled[of->place])
 		return; /* told again */
-	n = of->count - has_function;
-	n -= python < n ? python : n;
-	stack = xcalloc(1, sizeof(*stack) + n * sizeof(stack->frames[0]));
+	stack = xcalloc(1, sizeof(*stack) + place.n_frames * sizeof(stack->frames[0]));
 	stack->process = process;
 	stack->ns = record->ns;
 	stack->time = of->head.time;
 	stack->fn = SPY_FN_NONE;
-	stack->n = n;
+	stack->n = place.n_frames;
 	stack->pinned = true;
-	stack->n_python = (uint8_t)min_u64(of->count - has_function - n, SPY_PYTHON_MOST);
-	for (i = 0; i < stack->n_python; i++)
+	stack->n_python = (uint8_t)min_u64(place.n_python, SPY_PYTHON_MOST);
+	for (uint8_t i = 0; i < stack->n_python; i++)
 		stack->python[i] = (struct python_frame){(uint32_t)(of->words[i] >> 32),
 							 (uint32_t)of->words[i]};
-	memcpy(stack->frames,
-	       (const char *)&of->words[of->count - has_function] - n * sizeof(of->words[0]),
-	       n * sizeof(stack->frames[0]));
-	if (has_function)
-		stack->function = function_called(stack, of->words[of->count - 1]);
+	for (uint8_t i = 0; i < stack->n; i++)
+		stack->frames[i] = of->words[place.n_python + i];
+	if (place.function)
+		stack->function = function_called(stack, place.function);
 	process->stacks = grow(process->stacks, process->n_stacks, sizeof(*process->stacks));
 	process->stacks[process->n_stacks++] = stack;
 	model->n_stacks++;

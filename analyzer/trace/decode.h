@@ -38,6 +38,26 @@ static inline struct wait_record decode_wait(const struct record *record)
 				    .begin_ns = record->ns - record_past_ns(record, raw->span)};
 }
 
+/* SPY_EV_PLACE: frames in Python, then return addresses. */
+struct place_record {
+	uint8_t n_python, n_frames; /* words of the record: those in Python, those behind them */
+	uint64_t
+		function; /* where the innermost frame's function begins, of a thread that ran; 0 unknown */
+};
+
+static inline struct place_record decode_place(const struct record *record)
+{
+	const struct spy_rec_place *raw = &record->raw->place;
+	uint8_t python = raw->python & ~SPY_PLACE_FUNCTION, count = raw->count;
+	bool has_function = raw->python & SPY_PLACE_FUNCTION && count > python;
+
+	count -= has_function;
+	python = python < count ? python : count;
+	return (struct place_record){.n_python = python,
+				     .n_frames = count - python,
+				     .function = has_function ? raw->words[count] : 0};
+}
+
 /* SPY_EV_OUTSIDE: a thread waited between two calls. */
 struct outside_record {
 	uint8_t kind; /* enum spy_wait_kind */
