@@ -200,11 +200,11 @@ static void add_finding(const struct idle *idle, const struct in_line *l, struct
 	finding->place.function = text_function(model->set, held->fn);
 	finding_look_up(finding, found->texts, held);
 	if (placed)
-		finding_tell(finding, found->texts,
-			     &(struct told_place){.words = "",
-						  .address = wait->address,
-						  .ns = wait->at_ns,
-						  .stack = wait->stack});
+		finding_name_place(finding, found->texts,
+				   &(struct named_place){.words = "",
+							 .address = wait->address,
+							 .ns = wait->at_ns,
+							 .stack = wait->stack});
 	finding->lookup.variable = wait->object;
 	finding->lookup.variable_ns = wait->at_ns;
 	finding->what = what(model, found->texts, l, placed);

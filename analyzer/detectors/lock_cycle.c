@@ -11,7 +11,7 @@
 #include "text/text.h"
 
 #define LEAST_NS 1000000000
-#define TOLD_MOST 8 /* threads */
+#define SHOWN_MOST 8 /* threads */
 
 /* A thread at the end, by its slot. */
 struct at_end {
@@ -21,7 +21,7 @@ struct at_end {
 	uint64_t since_ns;
 	struct at_end *next; /* whom it waits for; NULL: unknown, or no waiter */
 	uint32_t mark; /* the chain that came by last */
-	bool told;
+	bool in_cycle; /* one that is done */
 };
 
 struct process_end {
@@ -92,28 +92,28 @@ static void begin(struct process_end *e)
 			e->all[i].next = waiter_of(e, e->all[i].wait.holder);
 }
 
-/* One of the cycle to which the chain from there leads; NULL: to none, or to one that is told. */
+/* One of the cycle to which the chain from there leads; NULL: to none, or to one that is done. */
 static struct at_end *cycle_behind(struct at_end *from, uint32_t mark)
 {
 	struct at_end *t = from;
 
-	while (t && t->mark != mark && !t->told) {
+	while (t && t->mark != mark && !t->in_cycle) {
 		t->mark = mark;
 		t = t->next;
 	}
-	return t && !t->told ? t : NULL;
+	return t && !t->in_cycle ? t : NULL;
 }
 
 /* ---- in words --------------------------------------------------------------------------------- */
 
-static void tell(struct finding *finding, struct found *found, const struct process_end *e,
-		 const char *words, uint64_t address, uint64_t variable)
+static void say(struct finding *finding, struct found *found, const struct process_end *e,
+		const char *words, uint64_t address, uint64_t variable)
 {
-	finding_tell(finding, found->texts,
-		     &(struct told_place){.words = words,
-					  .address = address,
-					  .variable = variable,
-					  .ns = e->process->last_ns});
+	finding_name_place(finding, found->texts,
+			   &(struct named_place){.words = words,
+						 .address = address,
+						 .variable = variable,
+						 .ns = e->process->last_ns});
 }
 
 /* The call that it is in. */
@@ -133,47 +133,47 @@ static const char *call_words(struct arena *texts, const struct process_end *e,
 }
 
 /* "waits inside cudaFree in release, app.c:12 for the lock at app+0x4010 (second), held by". */
-static void tell_thread(struct finding *finding, struct found *found, const struct process_end *e,
-			const struct at_end *t)
+static void say_thread(struct finding *finding, struct found *found, const struct process_end *e,
+		       const struct at_end *t)
 {
 	struct arena *texts = found->texts;
 	const char *place;
 
-	tell(finding, found, e, arena_printf(texts, " %s", call_words(texts, e, t)), t->wait.caller,
-	     0);
+	say(finding, found, e, arena_printf(texts, " %s", call_words(texts, e, t)), t->wait.caller,
+	    0);
 	if (t->wait.kind == SPY_WAIT_JOIN) {
-		tell(finding, found, e, " for the end of", 0, 0);
+		say(finding, found, e, " for the end of", 0, 0);
 		return;
 	}
 	place = arena_take(texts, lock_place(e->process, t->wait.object, e->process->last_ns));
-	tell(finding, found, e,
-	     strcmp(place, "heap") ? arena_printf(texts, " for the lock at %s", place)
-				   : arena_printf(texts, " for the lock at 0x%llx, on the heap",
-						  (unsigned long long)t->wait.object),
-	     0, t->wait.object);
-	tell(finding, found, e, ", held by", 0, 0);
+	say(finding, found, e,
+	    strcmp(place, "heap") ? arena_printf(texts, " for the lock at %s", place)
+				  : arena_printf(texts, " for the lock at 0x%llx, on the heap",
+						 (unsigned long long)t->wait.object),
+	    0, t->wait.object);
+	say(finding, found, e, ", held by", 0, 0);
 }
 
-static void tell_cycle(struct finding *finding, struct found *found, const struct process_end *e,
-		       const struct at_end *first, size_t n)
+static void say_cycle(struct finding *finding, struct found *found, const struct process_end *e,
+		      const struct at_end *first, size_t n)
 {
 	struct arena *texts = found->texts;
 	const struct at_end *t = first;
 	const char *name = text_thread(texts, first->thread, first->page->device);
 
-	for (size_t i = 0; i < n && i < TOLD_MOST; i++, t = t->next) {
+	for (size_t i = 0; i < n && i < SHOWN_MOST; i++, t = t->next) {
 		if (i)
 			name = arena_printf(texts, " %s, which",
 					    text_thread(texts, t->thread, t->page->device));
-		tell(finding, found, e, name, 0, 0);
-		tell_thread(finding, found, e, t);
+		say(finding, found, e, name, 0, 0);
+		say_thread(finding, found, e, t);
 	}
-	tell(finding, found, e,
-	     n > TOLD_MOST ? arena_printf(texts, " %s, and so on, back to the first",
-					  text_count(texts, n - TOLD_MOST, "other thread"))
+	say(finding, found, e,
+	    n > SHOWN_MOST ? arena_printf(texts, " %s, and so on, back to the first",
+					  text_count(texts, n - SHOWN_MOST, "other thread"))
 			   : arena_printf(texts, " %s",
 					  text_thread(texts, first->thread, first->page->device)),
-	     0, 0);
+	    0, 0);
 }
 
 /* Threads whose chains lead into the cycle. */
@@ -185,9 +185,9 @@ static size_t count_behind(const struct process_end *e)
 		const struct at_end *t = &e->all[i];
 		size_t steps = 0;
 
-		while (t && !t->told && steps++ < e->n)
+		while (t && !t->in_cycle && steps++ < e->n)
 			t = t->next;
-		n += t && t->told && !e->all[i].told;
+		n += t && t->in_cycle && !e->all[i].in_cycle;
 	}
 	return n;
 }
@@ -232,7 +232,7 @@ static void add_finding(struct process_end *e, const struct at_end *last, size_t
 				      text_count(found->texts, behind, "other"),
 				      n > 1 ? "them" : "it")
 		       : "");
-	tell_cycle(finding, found, e, last, n);
+	say_cycle(finding, found, e, last, n);
 }
 
 /* last: the one whose wait closed it. */
@@ -244,7 +244,7 @@ static void judge_cycle(struct process_end *e, struct at_end *first, struct foun
 	do {
 		if (t->since_ns > last->since_ns)
 			last = t;
-		t->told = true;
+		t->in_cycle = true;
 		n++;
 		t = t->next;
 	} while (t != first);

@@ -283,10 +283,10 @@ static void add_finding(const struct starved_gpus_kind *kind, const struct idle 
 	finding->place.function = text_function(model->set, part->fn);
 	finding_look_up(finding, texts, part);
 	if (part->cause == IDLE_HOST_FUNCTION && part->object)
-		finding_tell(finding, texts,
-			     &(struct told_place){.words = "",
-						  .address = idle_function_address(part),
-						  .ns = part->at_ns});
+		finding_name_place(finding, texts,
+				   &(struct named_place){.words = "",
+							 .address = idle_function_address(part),
+							 .ns = part->at_ns});
 	finding->what = what(kind, idle, texts, h);
 	finding->fix = kind->cure(model->set, texts, h);
 	if (kind->remark)

@@ -121,35 +121,36 @@ static struct finding from_site(struct site *site, const struct accounting *a,
 	return finding;
 }
 
-static const char *told_text(const struct finding *finding, struct told_place *told,
-			     struct symbolizer *symbols, struct arena *texts)
+static const char *named_text(const struct finding *finding, struct named_place *named,
+			      struct symbolizer *symbols, struct arena *texts)
 {
 	const struct process *process = finding->origin.process;
 	const char *variable = NULL;
 	struct place place, entry;
 
-	if (told->address) {
-		symbolize_program(symbols, process, told->address, told->ns, told->stack, &place,
+	if (named->address) {
+		symbolize_program(symbols, process, named->address, named->ns, named->stack, &place,
 				  &entry);
-		told->file = place.file ? arena_printf(texts, "%s", place.file) : NULL;
-		told->line = place.line > 0 ? (uint64_t)place.line : 0;
+		named->file = place.file ? arena_printf(texts, "%s", place.file) : NULL;
+		named->line = place.line > 0 ? (uint64_t)place.line : 0;
 		return entry.path ? text_place_by(texts, &entry, &place)
 				  : text_place(texts, &place);
 	}
-	if (told->variable)
-		variable = symbolize_data(symbols, process, told->variable, told->ns);
+	if (named->variable)
+		variable = symbolize_data(symbols, process, named->variable, named->ns);
 	return variable ? arena_printf(texts, " (%s)", variable) : "";
 }
 
-void finding_tell(struct finding *finding, struct arena *texts, const struct told_place *more)
+void finding_name_place(struct finding *finding, struct arena *texts,
+			const struct named_place *more)
 {
 	struct finding_lookup *lookup = &finding->lookup;
-	struct told_place *all = arena_take(texts, xcalloc(lookup->n_told + 1, sizeof(*all)));
+	struct named_place *all = arena_take(texts, xcalloc(lookup->n_named + 1, sizeof(*all)));
 
-	if (lookup->n_told)
-		memcpy(all, lookup->told, lookup->n_told * sizeof(*all));
-	all[lookup->n_told++] = *more;
-	lookup->told = all;
+	if (lookup->n_named)
+		memcpy(all, lookup->named, lookup->n_named * sizeof(*all));
+	all[lookup->n_named++] = *more;
+	lookup->named = all;
 }
 
 /* Those that detectors added after the last record: where, if they know. */
@@ -161,9 +162,10 @@ static void place_added(struct finding *finding, struct symbolizer *symbols, str
 
 	if (finding->origin.process && finding->origin.processes == 1 && !finding->origin.host)
 		finding->origin.host = finding->origin.process->trace->host;
-	for (size_t i = 0; i < lookup->n_told; i++)
-		finding->what = arena_printf(texts, "%s%s%s", finding->what, lookup->told[i].words,
-					     told_text(finding, &lookup->told[i], symbols, texts));
+	for (size_t i = 0; i < lookup->n_named; i++)
+		finding->what =
+			arena_printf(texts, "%s%s%s", finding->what, lookup->named[i].words,
+				     named_text(finding, &lookup->named[i], symbols, texts));
 	if (!lookup->address || !finding->origin.process ||
 	    !(finding->place.function || lookup->of_wait))
 		return;

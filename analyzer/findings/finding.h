@@ -112,7 +112,7 @@ struct finding_stacks {
 };
 
 /* Words of a finding's `what`, and a place behind them. */
-struct told_place {
+struct named_place {
 	const char *words;
 	/* Code, or else data, of the process at that time; 0: none */
 	uint64_t address, variable, ns;
@@ -124,8 +124,8 @@ struct told_place {
 /* What the place is looked up by: set by conclude, where it knows the caller of the function. */
 struct finding_lookup {
 	uint64_t address, address_ns; /* of the process, at that time; 0: none */
-	struct told_place *told; /* behind `what`; they live as long as its text */
-	size_t n_told;
+	struct named_place *named; /* behind `what`; they live as long as its text */
+	size_t n_named;
 	uint64_t variable, variable_ns; /* what they wait for: its name goes behind that; 0: none */
 	const struct stack *const
 		*stacks; /* of calls there, where there is no site: SITE_STACKS at most */
@@ -176,7 +176,8 @@ const char *finding_where(const struct finding *f, struct arena *texts);
 void finding_look_up(struct finding *finding, struct arena *texts, const struct idle_part *part);
 
 /* For conclude: these words go behind `what`, and behind them the place, if there is one and it is known. */
-void finding_tell(struct finding *finding, struct arena *texts, const struct told_place *more);
+void finding_name_place(struct finding *finding, struct arena *texts,
+			const struct named_place *more);
 
 /* Costs too little to speak of. */
 bool finding_minor(const struct finding *f);

@@ -482,9 +482,9 @@ static bool is_at(const struct finding *f, const struct subject_place *place)
 {
 	if (names_file(f->place.file) && subject_place_fits(place, f->place.file, f->place.line))
 		return true;
-	for (size_t i = 0; i < f->lookup.n_told; i++)
-		if (names_file(f->lookup.told[i].file) &&
-		    subject_place_fits(place, f->lookup.told[i].file, f->lookup.told[i].line))
+	for (size_t i = 0; i < f->lookup.n_named; i++)
+		if (names_file(f->lookup.named[i].file) &&
+		    subject_place_fits(place, f->lookup.named[i].file, f->lookup.named[i].line))
 			return true;
 	for (size_t i = 0; i < f->stacks.n_python; i++)
 		if (subject_place_fits(place, f->stacks.python[i].at.code->file,
