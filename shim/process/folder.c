@@ -150,9 +150,8 @@ static int open_folder(struct folder *folder, bool *temporary)
 	*temporary = false;
 	if (is_folder(folder, fd))
 		return fd;
-	if (has_own_files &&
-	    before >=
-		    0) /* of an earlier part: in the program's table somebody else has that number */
+	/* Of an earlier part. In the program's table another file may have that number by now. */
+	if (has_own_files && before >= 0)
 		close(before);
 	fd = open(spy_session->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)

@@ -16,7 +16,7 @@
 static __thread struct spy_thread *as_it_was; /* a copy, while the thread forks */
 /* which the count-only path may be about to count on */
 static __thread struct spy_slot_page *page_it_had;
-/* and the board's first page, at which each call looks whether somebody outside asks for something */
+/* and the board's first page, at which each call looks whether the outside asks for something */
 static __thread struct spy_board *board_it_had;
 
 static struct spy_thread *resumed; /* in the child: the thread that got such memory */

@@ -271,11 +271,6 @@ static void look_anew(struct spy_places *places, struct spy_looked *looked,
 		looked->cpu_ns = before_ns;
 }
 
-void spy_look_ends(struct spy_looked *looked)
-{
-	spy_running_end(&looked->running);
-}
-
 void spy_look(struct spy_places *places, struct spy_looked *looked, struct spy_thread *thread,
 	      uint64_t weight_us)
 {

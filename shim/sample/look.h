@@ -32,7 +32,4 @@ struct spy_places;
 void spy_look(struct spy_places *places, struct spy_looked *looked, struct spy_thread *thread,
 	      uint64_t weight_us);
 
-/* Is it interrupted (running.h)? Then it is no more. */
-void spy_look_ends(struct spy_looked *looked);
-
 #endif

@@ -43,7 +43,7 @@ struct interruption {
 	uint64_t copied_bytes;
 };
 
-static uint64_t interval_ns; /* 0: nobody is interrupted any more */
+static uint64_t interval_ns; /* 0: no thread is interrupted any more */
 static unsigned int n_running;
 static struct interruption copy;
 

@@ -25,6 +25,7 @@
 #include "sample/look.h"
 #include "sample/nvml.h"
 #include "sample/places.h"
+#include "sample/running.h"
 #include "sample/sampler.h"
 #include "state/board_fields.h"
 #include "state/recorded.h"
@@ -117,7 +118,7 @@ static void look_at_threads(void *data)
 		if (++sampler.next >= slots)
 			sampler.next = 1;
 		if (!is_of_interest(sampler.next)) {
-			spy_look_ends(&sampler.looked[sampler.next]);
+			spy_running_end(&sampler.looked[sampler.next].running);
 			continue;
 		}
 		looks++;
@@ -192,13 +193,13 @@ static bool sleep_an_interval(struct timespec *next)
 	return spy_clock_monotonic() - at_ns < LATE_NS;
 }
 
-/* Nobody is interrupted any more. */
+/* No thread is interrupted any more. */
 static void leave_threads(void)
 {
 	uint32_t slots = slots_in_use();
 
 	for (uint32_t slot = 1; slot < slots; slot++)
-		spy_look_ends(&sampler.looked[slot]);
+		spy_running_end(&sampler.looked[slot].running);
 }
 
 /* While recording is dormant. The one who ends it, and each thread that records again, wakes it. A program whose recording is
