@@ -83,7 +83,7 @@ $(EARLY:%=$(BUILD)/shim/%.c.o): SANFLAGS :=
 $(BUILD)/shim/entry/offsets.h: shim/entry/offsets.c
 	@mkdir -p $(@D)
 	$(call say,GEN,$@)
-	$(Q)$(CC) $(filter-out -fsanitize=% -flto%,$(CFLAGS_) $(SHIM_CFLAGS)) -MF $@.d -MT $@ -S -o $@.s $<
+	$(Q)$(CC) $(filter-out -fsanitize=% -flto%,$(CFLAGS_) $(SHIM_CFLAGS)) -g0 -MF $@.d -MT $@ -S -o $@.s $<
 	$(Q)sed -n 's/.*@define \(.*\)".*/#define \1/p' $@.s >$@
 
 $(BUILD)/shim/%.S.o: shim/%.S $(BUILD)/shim/entry/offsets.h
