@@ -13,10 +13,12 @@
 enum { GRANULE = 64 << 10, ARENA_PINNED = SIM_MAX_DEVICES, ARENA_MANAGED, ARENA_MAPPED, ARENAS };
 
 #define ARENA_BYTES (32ull << 30)
-#define ARENA_GRANULES (ARENA_BYTES / GRANULE)
+#define MAPPED_BYTES \
+	(8 * \
+	 ARENA_BYTES) /* address space is all that it takes: llama.cpp reserves 32 GiB a GPU and context */
 
 struct arena {
-	uint64_t base;
+	uint64_t base, bytes;
 	uint64_t used; /* never handed out beyond this */
 	struct sim_block **map; /* block of each granule */
 	struct sim_block *freed; /* blocks to be used again, by any size that fits exactly */
@@ -24,7 +26,7 @@ struct arena {
 
 static struct arena arenas[ARENAS];
 static uint64_t arenas_begin, arenas_end;
-static int arena_order[ARENAS]; /* which arena lies at the nth place of the range */
+static int arena_order[ARENAS], arena_cnt; /* which arena lies at the nth place of the range */
 static struct sim_spin spin;
 static struct sim_block *block_pool;
 static atomic_ullong next_id = 1;
@@ -40,6 +42,7 @@ static atomic_uint range_hint;
 void sim_memory_init(void)
 {
 	int cnt = 0;
+	uint64_t bytes;
 	char *all;
 
 	if (arenas_begin)
@@ -47,8 +50,11 @@ void sim_memory_init(void)
 	for (int i = 0; i < ARENAS; i++)
 		if (i >= SIM_MAX_DEVICES || i < sim_script.gpus)
 			arena_order[cnt++] = i;
-	all = mmap(NULL, (size_t)cnt * ARENA_BYTES, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	arena_cnt = cnt;
+	/* The last is that of mapped memory. */
+	bytes = (uint64_t)(cnt - 1) * ARENA_BYTES + MAPPED_BYTES;
+	all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		   -1, 0);
 	if (all == MAP_FAILED) {
 		fprintf(stderr, "sim: no address space for %d arenas\n", cnt);
 		abort();
@@ -57,14 +63,22 @@ void sim_memory_init(void)
 		struct arena *arena = &arenas[arena_order[i]];
 
 		arena->base = (uint64_t)(uintptr_t)all + (uint64_t)i * ARENA_BYTES;
-		arena->map = mmap(NULL, ARENA_GRANULES * sizeof(struct sim_block *),
+		arena->bytes = arena == &arenas[ARENA_MAPPED] ? MAPPED_BYTES : ARENA_BYTES;
+		arena->map = mmap(NULL, arena->bytes / GRANULE * sizeof(struct sim_block *),
 				  PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (arena->map == MAP_FAILED)
 			abort();
 	}
-	arenas_end = (uint64_t)(uintptr_t)all + (uint64_t)cnt * ARENA_BYTES;
+	arenas_end = (uint64_t)(uintptr_t)all + bytes;
 	arenas_begin = (uint64_t)(uintptr_t)all;
+}
+
+static struct arena *arena_of(uint64_t address)
+{
+	uint64_t place = (address - arenas_begin) / ARENA_BYTES;
+
+	return &arenas[arena_order[place < (uint64_t)arena_cnt ? place : (uint64_t)arena_cnt - 1]];
 }
 
 /* Sizes come in steps of an eighth, so that freed blocks fit again. */
@@ -118,7 +132,7 @@ static int carve(struct sim_block **out, struct arena *arena, uint64_t bytes)
 			break;
 		}
 	if (!block) {
-		if (size > ARENA_BYTES - arena->used) {
+		if (size > arena->bytes - arena->used) {
 			sim_spin_unlock(&spin);
 			return SIM_OUT_OF_MEMORY;
 		}
@@ -182,7 +196,7 @@ void sim_block_free(struct sim_block *block)
 	struct arena *arena;
 	uint64_t first;
 
-	arena = &arenas[arena_order[(block->base - arenas_begin) / ARENA_BYTES]];
+	arena = arena_of(block->base);
 	/* Memory of a freed block reads as zero next time, and is the system's until then. */
 	if (!block->vmm && block->granule_bytes >= 1 << 20)
 		madvise((void *)(uintptr_t)block->base, block->granule_bytes, MADV_DONTNEED);
@@ -218,7 +232,7 @@ struct sim_block *sim_block_of(uint64_t address)
 	struct sim_block *block = NULL;
 
 	if (address >= arenas_begin && address < arenas_end) {
-		struct arena *arena = &arenas[arena_order[(address - arenas_begin) / ARENA_BYTES]];
+		struct arena *arena = arena_of(address);
 
 		sim_spin_lock(&spin);
 		block = arena->map[(address - arena->base) / GRANULE];
