@@ -173,17 +173,21 @@ static const char *sampled_words(const struct idle_writer *w, const struct proce
 static const char *between(const struct idle_writer *w, const struct process *process,
 			   const struct idle_part *part)
 {
-	const char *behind;
+	const char *before, *behind, *function;
 
 	if (part->fn == NO_FUNCTION)
 		return part->stack ? sampled_words(w, process, part) : NULL;
 	behind = end_words(w, process, part->fn, part->stack, part->address, part->at_ns);
 	if (part->fn_before == NO_FUNCTION)
 		return arena_printf(w->texts, "before %s", behind);
-	return arena_printf(w->texts, "between %s and %s",
-			    end_words(w, process, part->fn_before, part->stack_before,
-				      part->address_before, part->at_ns),
-			    behind);
+	before = end_words(w, process, part->fn_before, part->stack_before, part->address_before,
+			   part->at_ns);
+	function = text_function(w->idle->accounts->model->set, part->fn);
+	if (before && behind && !strcmp(before, behind))
+		return arena_printf(w->texts, "between calls %s %s",
+				    strstr(behind, function ?: "?") == behind ? "of" : "at",
+				    behind);
+	return arena_printf(w->texts, "between %s and %s", before, behind);
 }
 
 /* "on_host, app.c:3, put into a stream by cudaLaunchHostFunc in main, app.c:15". */
