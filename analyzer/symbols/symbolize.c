@@ -456,10 +456,20 @@ static bool is_cudas_function(const char *function)
 	       is_known_function(function);
 }
 
+/* "libggml.so", "libcv.so.4.2", "addon.node". */
+static bool is_library(const char *path)
+{
+	const char *file = path_basename(path), *suffix = strstr(file, ".so");
+
+	return (suffix && (!suffix[3] || suffix[3] == '.')) ||
+	       (file[0] && !strcmp(file + strcspn(file, "."), ".node"));
+}
+
 static void look_for_cudas(struct symbolizer *s, struct place *place)
 {
 	bool stub = place->function && begins_with(place->function, STUB);
 
+	place->unlined = false;
 	place->library = is_one_of(nvidias, place->path);
 	place->kernel = stub ? kernel_of(s, place->function + strlen(STUB)) : NULL;
 	place->cudas =
@@ -467,6 +477,7 @@ static void look_for_cudas(struct symbolizer *s, struct place *place)
 		(place->file && is_cudas_file(place->file)) || is_one_of(cudas_own, place->path);
 	place->interpreter = is_one_of(interpreters, place->path);
 	place->foreign = !place->cudas && !place->interpreter && is_foreign(place);
+	place->unlined = !place->file && !place_is_between(place) && is_library(place->path);
 	if (place->cudas && place->function && is_runtimes_function(place->function))
 		place->function = runtimes_function;
 }
@@ -489,6 +500,7 @@ struct walk {
 	struct place framework; /* that called NVIDIA's library; no path: none */
 	const char *kernel;
 	bool between; /* somebody else's code so far */
+	bool unlined; /* which libraries without lines are, too */
 };
 
 /* Where nothing was told yet, or something without a name. */
@@ -506,7 +518,7 @@ static void note_between(struct walk *walk, const struct place *place)
 	walk->kernel = place->kernel ?: walk->kernel;
 	if (place->library && (place->function || !entry->function))
 		*entry = *place;
-	if (!place->foreign || is_systems(place))
+	if ((!place->foreign && !place->unlined) || is_systems(place))
 		return;
 	if (!entry->library && is_more_precise(place, entry))
 		*entry = *place;
@@ -517,35 +529,55 @@ static void note_between(struct walk *walk, const struct place *place)
 /* The program's own? What lies before it is noted. */
 static bool walk_ends(struct walk *walk, const struct place *place)
 {
-	if (!place_is_between(place))
+	if (!place_is_between(place) || (place->unlined && !walk->unlined))
 		return !walk->between || !symbolize_is_kernels(place->function, walk->kernel);
 	note_between(walk, place);
 	return false;
 }
 
-bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place,
-		      struct place *entry)
+enum walked { WALKED_TO_PROGRAM, WALKED_TO_INTERPRETER, WALKED_OUT };
+
+/* To the innermost frame that is the program's own. */
+static enum walked walk_stack(struct symbolizer *s, const struct stack *stack, struct walk *walk,
+			      struct place *place)
 {
 	struct place places[INLINED_MOST];
-	struct walk walk = {.entry = entry};
 	size_t i, j, n;
 
-	*entry = (struct place){0};
 	for (i = 0; i < stack->n; i++) {
 		n = symbolize_all(s, stack->process, stack->frames[i], stack->ns, places);
-		for (j = 0; j < n && !walk_ends(&walk, &places[j]); j++)
+		for (j = 0; j < n && !walk_ends(walk, &places[j]); j++)
 			if (places[j].interpreter)
-				goto none;
+				return WALKED_TO_INTERPRETER;
 		if (j == n)
 			continue;
 		*place = places[n - 1];
-		place->kernel = walk.kernel;
+		place->kernel = walk->kernel;
 		place->file = places[j].file;
 		place->line = places[j].line;
 		place->inner = j < n - 1 ? places[j].function : NULL;
-		return walk.between;
+		return WALKED_TO_PROGRAM;
 	}
-none:
+	return WALKED_OUT;
+}
+
+bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place,
+		      struct place *entry)
+{
+	struct place library = {0};
+	struct walk walk = {.entry = &library, .unlined = true};
+	enum walked walked = walk_stack(s, stack, &walk, place);
+
+	*entry = library;
+	/* If not to a line, then to the innermost code that may be the program's. */
+	if (walked != WALKED_TO_PROGRAM || !place->file) {
+		walk = (struct walk){.entry = entry};
+		*entry = (struct place){0};
+		walked = walk_stack(s, stack, &walk, place);
+	}
+	if (walked == WALKED_TO_PROGRAM && walk.between)
+		return true;
+	*entry = walk.between ? *entry : library;
 	*place = walk.framework;
 	return false;
 }

@@ -38,14 +38,17 @@ struct place {
 	/* In another library that came with neither: libtorch, libffi, the C library, a package of Python's, or a template of
 	 * its headers in the program. */
 	bool foreign;
+	/* In a shared library of somebody's, at no known line: where the stack has the program's own lines further out, it is a
+	 * library that the program calls. */
+	bool unlined;
 	bool interpreter; /* that runs Python: its functions are on the stack of Python's own */
 	const char *kernel; /* which that launches; NULL: none, or unknown */
 };
 
-/* Somebody else's code, by which the program came to the call. */
+/* Somebody else's code, by which the program came to the call; of what is unlined its stack says whether it is. */
 static inline bool place_is_between(const struct place *place)
 {
-	return place->cudas || place->foreign || place->interpreter;
+	return place->cudas || place->foreign || place->interpreter || place->unlined;
 }
 
 struct symbolizer *symbolizer_new(void);
@@ -80,7 +83,8 @@ size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64
  * Where the program's own code is, of a stack that begins with somebody else's; false: it does not, or ends
  * there, or an interpreter ran it. entry: by what of a library the program came to the call, without a function if
  * none there has a name; no path: nothing. Of NVIDIA's libraries it is what the program called; of others
- * the innermost function, which says more of what is done. place->kernel: what is launched; NULL: unknown, or nothing.
+ * the innermost function, which says more of what is done. Libraries without lines are the program's own if no frame around
+ * them has a line. place->kernel: what is launched; NULL: unknown, or nothing.
  * Where the answer is no, place is the framework's that called NVIDIA's library; no path: none.
  */
 bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place,
