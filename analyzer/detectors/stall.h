@@ -13,7 +13,6 @@
  * none: any two threads that share a lock meet now and then, more so where there are too few CPUs.
  */
 #define STALL_LEAST_NS 1000000
-#define STALL_LEAST_SHARE 0.01
 
 /*
  * Nor are the waits of the start, in calls that began before the process had handed work to a GPU,

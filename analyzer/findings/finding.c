@@ -642,13 +642,21 @@ static void add_up(const struct accounting *a, struct finding *findings, size_t 
 	free(sums);
 }
 
+static void judge_stall(struct finding *finding, const struct accounting *a)
+{
+	struct recurrence *r = &finding->recurrence;
+
+	*r = recurrence_of_costs(a, &finding->cost.threads);
+	r->little |= r->cost_share.share < STALL_LEAST_SHARE;
+}
+
 /* What comes again is judged by the time in which it does; what does not is a note, unless it is wrong. */
 static void judge_recurrence(struct finding *finding, const struct accounting *a)
 {
 	if (finding->site)
 		finding->recurrence = recurrence_of(a, finding->site);
 	else if (finding->detector->stalls)
-		finding->recurrence = recurrence_of_costs(a, &finding->cost.threads);
+		judge_stall(finding, a);
 	if (recurrence_passes(&finding->recurrence))
 		finding->remarks.once |= !finding->remarks.wrong;
 	else if (finding->recurrence.recurs)

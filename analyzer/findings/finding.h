@@ -207,4 +207,8 @@ void finding_add_gains(struct thread_costs *sum, const struct finding *f);
 /* Is a time too little to speak of, if it is that share of a thread's time? */
 bool finding_little(uint64_t ns, double share);
 
+/* From this share of a thread's time on its waits for other threads are a finding: of all of it, and a problem of the working
+ * phase. */
+#define STALL_LEAST_SHARE 0.01
+
 #endif
