@@ -25,7 +25,7 @@ said() {
 
 # named REPORT: is it the planted rank, and for what it did?
 named() {
-	jq -e '.differences[0] | .about == "rank" and .rank == 2 and (.cause == "cpu" or .cause == "not-running") and (.evidence | test("ranks.c:"))' "$1" >/dev/null
+	jq -e '.differences[0] | .about == "rank" and .rank == 2 and (.cause == "cpu" or .cause == "not-running") and (.evidence | test("ranks(_straggler)?[.]c:"))' "$1" >/dev/null
 }
 
 # On a busy machine another rank may be late as well, or the GPU's thread without a CPU.
