@@ -129,6 +129,11 @@ void spy_elf_scan_init(void)
 	}
 }
 
+bool spy_loader_is_held_here(void)
+{
+	return loader.lock && looks_mine(loader.lock, (int)spy_syscall(SYS_gettid));
+}
+
 /*
  * What another thread had is never given back. If a scan had it the list is whole, and the lock is
  * made as it was: without the shim it would have been free. So it is where the owner is not known

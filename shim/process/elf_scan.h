@@ -15,6 +15,10 @@
 /* False: the loader's lock is not free, and the answer is unknown. */
 bool spy_count_objects(struct spy_object_counters *counters);
 
+/* Has the calling thread the loader's lock: is it in a callback of dl_iterate_phdr? It must not wait for who opens a library,
+ * and who makes a thread does. */
+bool spy_loader_is_held_here(void);
+
 /* Finds the loader's lock; once, when the library is loaded. */
 void spy_elf_scan_init(void);
 

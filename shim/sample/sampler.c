@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include "hook/loader.h"
 #include "lib/signal_guard.h"
+#include "process/elf_scan.h"
 #include "process/folder.h"
 #include "process/options.h"
 #include "process/own_stack.h"
@@ -318,6 +319,9 @@ void spy_sampler_look(struct spy_thread *thread, uint64_t now, bool between)
 	(void)now;
 	(void)between;
 	if (atomic_load(&state) != NONE || !asked_ns || !thread->page->context || !has_threads())
+		return;
+	/* pthread_create takes a lock that dlopen has while it waits for the one that is held here. */
+	if (spy_loader_is_held_here())
 		return;
 	if (atomic_compare_exchange_strong(&state, &none, RUNNING))
 		spy_own_stack_run(start, NULL);

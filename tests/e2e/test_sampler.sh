@@ -98,6 +98,10 @@ near keep
 # What it opens takes no number that the program would get, and is in no child.
 recorded lowest CUDASPY_SAMPLE=1000 CUDASPY_NONVML=1 -- "$bin/lowest" 1500
 
+# In a callback of dl_iterate_phdr no thread can be made while another thread opens a library: the sampler begins behind it.
+recorded phdr CUDASPY_NONVML=1 -- timeout -k 1 60 "$bin/phdr" libcupti.so.13
+expect "threads before, in and behind a callback of the loader's" "$(cat phdr.out)" "2 2 3"
+
 # Other processes, clocks; NVML that fails is said once, one that hangs holds up nobody.
 recorded nvml SIM_NVML_OTHER=4711 SIM_NVML_REASONS=0x4 -- python3 "$here/sampled.py" shares 5000
 jq -e '.gpus[0].nvml | test("a kernel ran for .* at most; clock 990 of 1980 MHz, slowed by its power limit for 100 %.*another process is on it .4711., with 3.00 GiB")' \
