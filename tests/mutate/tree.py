@@ -72,7 +72,7 @@ class Tree:
         return done.returncode == 0
 
     def make_measured(self):
-        self.make("CC=tests/mutate/cover-cc", "DEBUG=1", "test-build", build="build-cover")
+        self.make("CC=" + os.path.join(self.path, "tests/mutate/cover-cc"), "DEBUG=1", "test-build", build="build-cover")
 
     def make_all(self):
         self.make("test-build")
