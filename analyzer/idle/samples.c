@@ -235,15 +235,35 @@ static uint64_t join_function(const struct sample_pool *pool, size_t i,
 	return sum;
 }
 
+/* Code that is not Python's has a place if the kernel has interrupted it in time. Where it did not, the thread was at one of
+ * the places that others of the pool have: how much each of these stands for. */
+static double weight_of_native(const struct sample_pool *pool)
+{
+	uint64_t unknown = 0, known = 0;
+
+	for (size_t i = 0; i < pool->n_shares; i++) {
+		if (!pool->shares[i].place)
+			unknown += pool->shares[i].weight_us;
+		else if (pool->shares[i].place->function)
+			known += pool->shares[i].weight_us;
+	}
+	return known ? (double)(known + unknown) / (double)known : 1;
+}
+
 static void divide(struct idle_sums *sums, struct idle_sum *sum, const struct sample_pool *pool)
 {
 	const struct idle_sum whole = *sum;
+	const double native = weight_of_native(pool);
 	uint64_t left_us = pool->weight_us, left_ns = sum->ns, ns, us;
 
 	for (size_t i = 0; i < pool->n_shares && left_us; i++) {
 		const struct sample_share *share;
 
 		us = join_function(pool, i, &share);
+		if (function_of(share))
+			us = min_u64((uint64_t)((double)us * native + 0.5), left_us);
+		else if (!share->place && native > 1)
+			us = 0;
 		ns = (uint64_t)((double)left_ns * (double)us / (double)left_us);
 		left_us -= us;
 		left_ns -= min_u64(ns, left_ns);

@@ -14,6 +14,7 @@
 
 struct cause_row {
 	const char *cause, *site, *name, *text;
+	const char *function; /* of code that a sample has interrupted; NULL: none, or nameless */
 	const char *holder_cause, *holder_site;
 	uint64_t ns, holder;
 };
@@ -169,6 +170,22 @@ static const char *sampled_words(const struct idle_writer *w, const struct proce
 	return words && library ? arena_printf(w->texts, "%s: %s", words, library) : words;
 }
 
+/* The same without the line: "load: memmove". NULL: it was no code of C's, or has no name. */
+static const char *sampled_function(const struct idle_writer *w, const struct process *process,
+				    const struct idle_part *part)
+{
+	struct place place, entry;
+	const char *function;
+
+	if (part->fn != NO_FUNCTION || !part->stack || !part->stack->function ||
+	    part->stack->n_python)
+		return NULL;
+	symbolize_program(w->symbols, process, part->address, part->at_ns, part->stack, &place,
+			  &entry);
+	function = place.inner ?: place.function;
+	return function ? arena_printf(w->texts, "%s: %s", function, entry.function ?: "") : NULL;
+}
+
 /* A time on a CPU lies between two calls. */
 static const char *between(const struct idle_writer *w, const struct process *process,
 			   const struct idle_part *part)
@@ -229,9 +246,9 @@ static const char *site_of(const struct idle_writer *w, const struct idle_sum *s
 static int by_cause(const void *a, const void *b)
 {
 	const struct cause_row *x = a, *y = b;
-	int order = strcmp(x->cause, y->cause);
 
-	return order ? order : strcmp(x->site ?: "", y->site ?: "");
+	return strcmp(x->cause, y->cause) ?: strcmp(x->function ?: "", y->function ?: "") ?:
+	       strcmp(x->site ?: "", y->site ?: "");
 }
 
 static int by_ns(const void *a, const void *b)
@@ -241,19 +258,34 @@ static int by_ns(const void *a, const void *b)
 	return COMPARE(y->ns, x->ns) ?: by_cause(a, b);
 }
 
-/* Places that read alike are one. */
+static bool reads_alike(const struct cause_row *a, const struct cause_row *b)
+{
+	if (a->function && b->function)
+		return !strcmp(a->cause, b->cause) && !strcmp(a->function, b->function);
+	return !by_cause(a, b);
+}
+
+/* Places that read alike are one, and those in one function, at the line of the longest. */
 static size_t join(struct cause_row *rows, size_t n)
 {
-	size_t i, kept = 0;
+	size_t i, kept = 0, most = 0;
 
 	if (!n)
 		return 0;
 	qsort(rows, n, sizeof(*rows), by_cause);
-	for (i = 1; i < n; i++)
-		if (by_cause(&rows[kept], &rows[i]))
+	most = rows[0].ns;
+	for (i = 1; i < n; i++) {
+		if (!reads_alike(&rows[kept], &rows[i])) {
 			rows[++kept] = rows[i];
-		else
-			rows[kept].ns += rows[i].ns;
+			most = rows[i].ns;
+			continue;
+		}
+		if (rows[i].ns > most) {
+			most = rows[i].ns;
+			rows[kept].site = rows[i].site;
+		}
+		rows[kept].ns += rows[i].ns;
+	}
 	return kept + 1;
 }
 
@@ -290,6 +322,7 @@ static struct cause_row row_of(const struct idle_writer *w, const struct idle_su
 	struct cause_row row = {.cause = idle_cause_codes[sum->key.cause],
 				.site = site_of(w, sum),
 				.name = name_of(w, sum),
+				.function = sampled_function(w, sum->process, &sum->longest),
 				.ns = ns,
 				.holder = sum->holder ? sum->holder->tid : 0};
 	enum idle_cause cause;
