@@ -185,14 +185,23 @@ static void drop_anonymous(char *text)
 	}
 }
 
-/* "at::native::fill" is "..::fill". */
+/* Is there one more "::" in the chain of names? */
+static bool goes_on(const char *at)
+{
+	while (is_of_name(*at))
+		at++;
+	return at[0] == ':' && at[1] == ':';
+}
+
+/* "at::native::fill" is "..::fill"; "queue::clear" stays, as "clear" alone says little. */
 static void drop_namespaces(char *text)
 {
 	char *to = text, *name = text; /* where the chain began that is looked at */
 	const char *at = text;
 
 	while (*at) {
-		if (at[0] == ':' && at[1] == ':' && to - name > 2) {
+		if (at[0] == ':' && at[1] == ':' && to - name > 2 &&
+		    (goes_on(at + 2) || memmem(name, (size_t)(to - name), "::", 2))) {
 			to = mempcpy(name, "..::", 4);
 			at += 2;
 			continue;
