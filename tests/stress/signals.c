@@ -7,11 +7,14 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include "runtime.h"
 #include "stress.h"
@@ -66,13 +69,22 @@ static void handler(int number)
 
 static __thread sigjmp_buf *volatile expected;
 
-static void fault(int number)
+static void fault(int number, siginfo_t *info, void *data)
 {
+	const greg_t *registers = ((ucontext_t *)data)->uc_mcontext.gregs;
+	char name[16] = "";
 	void *stack[30];
 
 	if (expected)
 		siglongjmp(*expected, number);
 	signal(number, SIG_DFL); /* a crash */
+	prctl(PR_GET_NAME, name);
+	dprintf(STDERR_FILENO,
+		"signal %d (code %d) in thread '%s' at 0x%llx, for address %p, stack 0x%llx: 0x%llx 0x%llx\n",
+		number, info->si_code, name, registers[REG_RIP], info->si_addr, registers[REG_RSP],
+		((long long *)registers[REG_RSP])[0], ((long long *)registers[REG_RSP])[1]);
+	backtrace_symbols_fd((void *const *)registers[REG_RSP], registers[REG_RIP] ? 0 : 24,
+			     STDERR_FILENO); /* who called nothing */
 	backtrace_symbols_fd(stack, backtrace(stack, 30), STDERR_FILENO);
 }
 
@@ -126,8 +138,8 @@ void begin_signals(struct actor *actor)
 		action.sa_flags |= SA_RESTART;
 	sigaction(TIMER, &action, NULL);
 	sigaction(KICK, &action, NULL);
-	action.sa_handler = fault;
-	action.sa_flags = 0;
+	action.sa_sigaction = fault;
+	action.sa_flags = SA_SIGINFO;
 	sigaction(SIGSEGV, &action, NULL);
 	sigaction(SIGBUS, &action, NULL);
 	forks = one_in(actor, 3) && allowed(ACTION_handlerforks);
