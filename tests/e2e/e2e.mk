@@ -177,7 +177,17 @@ $(BUILD)/tests/recipes/filtered: tests/recipes/filtered.c $(E2E)/syscalls.def
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) -iquote $(E2E) -o $@ $<
-e2e: $(BUILD)/tests/recipes/rank $(BUILD)/tests/recipes/filtered
+# A program over a closed library, and what that needs of cuBLAS.
+$(BUILD)/tests/recipes/llama_loop: tests/recipes/llama_loop.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(E2E_C) -O2 -o $@ $< -ldl -lm
+$(BUILD)/tests/recipes/blas/libcublas.so.13: tests/recipes/blas.c $(E2E_SIM)/libcudart.so.13
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)echo 'libcublas.so.13 { global: cublas*; local: *; };' >$@.map
+	$(Q)$(CC) $(E2E_C) -Wno-unused-parameter -Wno-missing-prototypes -fPIC -shared -Wl,-soname,$(@F) -Wl,--version-script=$@.map -o $@ $< $(E2E_SIM)/libcudart.so.13
+e2e: $(BUILD)/tests/recipes/rank $(BUILD)/tests/recipes/filtered $(BUILD)/tests/recipes/llama_loop $(BUILD)/tests/recipes/blas/libcublas.so.13
 # Programs with faults, and without.
 $(E2E)/faults: $(wildcard tests/e2e/programs/faults*.[ch]) tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 tests/e2e/e2e.mk
 	@mkdir -p $(@D)
