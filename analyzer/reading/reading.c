@@ -195,6 +195,8 @@ static void show(const struct analysis *a, const struct record *record, bool lef
 			listener->on_outside(listener->data, record);
 		return;
 	}
+	if (record->event == SPY_EV_GPU_LOOK && listener->on_gpu_look)
+		listener->on_gpu_look(listener->data, record);
 	if (!record_is_call(record))
 		return;
 	c = thread_account_of(&a->accounts, record->thread);

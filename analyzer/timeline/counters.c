@@ -1,6 +1,6 @@
 /*
- * analyzer/timeline/counters.c: how many threads wait for a lock, and how much work is outstanding on a GPU, as counters over time.
- * Called for each call, and for each wait of one.
+ * analyzer/timeline/counters.c: how many threads wait for a lock, how much work is outstanding on a GPU, and what NVML says of it, as
+ * counters over time. Called for each call, each wait of one, and each answer of NVML's.
  *
  * Waits are known when their call has returned, so in no order of their begins: their ends lie in a heap until WAIT_EDGES others
  * have come. One that turns out to have begun before what is told by then, counts from there on.
@@ -232,6 +232,58 @@ void counters_see_call(struct events *e, const struct record *record)
 		    c->stream->submitted - c->stream->done);
 }
 
+/* ---- NVML ------------------------------------------------------------------------------------------ */
+
+#define LOOK_UNKNOWN UINT64_MAX
+
+/* In the order of look_values. */
+static const char *const look_names[] = {"utilisation of GPU %u (%%, NVML)",
+					 "clock of GPU %u (MHz, NVML)", "power of GPU %u (W, NVML)",
+					 "temperature of GPU %u (degrees C, NVML)",
+					 "memory in use of GPU %u (MiB, NVML)"};
+
+static void look_values(const struct spy_rec_gpu_look *look,
+			uint64_t values[ARRAY_SIZE(look_names)])
+{
+	values[0] = look->busy <= 100 ? look->busy : LOOK_UNKNOWN;
+	values[1] = look->clock ?: LOOK_UNKNOWN;
+	values[2] = look->power ? (look->power + 500) / 1000 : LOOK_UNKNOWN;
+	values[3] = look->temperature ?: LOOK_UNKNOWN;
+	values[4] = look->used_bytes ? look->used_bytes >> 20 : LOOK_UNKNOWN;
+}
+
+static struct track *track_of_look(struct events *e, const struct process *process, size_t index,
+				   uint32_t device, size_t value)
+{
+	struct track **track = slot(&e->counters.looks, &e->counters.n_looks,
+				    index * ARRAY_SIZE(look_names) + value);
+	char name[64];
+
+	if (!*track) {
+		snprintf(name, sizeof(name), look_names[value], device);
+		*track = tracks_counter(&e->tracks, tracks_process(&e->tracks, process), name);
+	}
+	return *track;
+}
+
+void counters_see_gpu(void *data, const struct record *record)
+{
+	struct events *e = data;
+	const struct spy_rec_gpu_look *look = record_gpu_look(record);
+	const struct process *process = record->thread->process;
+	uint32_t device = streams_device(look->device);
+	size_t index = work_index(&e->source.shown->accounts.work, record->process, device);
+	uint64_t values[ARRAY_SIZE(look_names)];
+
+	if (!e->sink->counter)
+		return;
+	look_values(look, values);
+	for (size_t i = 0; i < ARRAY_SIZE(look_names); i++)
+		if (values[i] != LOOK_UNKNOWN)
+			set(e, track_of_look(e, process, index, device, i),
+			    events_since(e, record->ns), values[i]);
+}
+
 /* ---- */
 
 void counters_finish(struct events *e)
@@ -255,5 +307,6 @@ void counters_release(struct counters *c)
 	free(c->locks);
 	free(c->waiting);
 	free(c->devices);
+	free(c->looks);
 	*c = (struct counters){0};
 }

@@ -308,6 +308,7 @@ struct events *events_new(const struct timeline_source *source, const struct sin
 					.on_call = events_on_call,
 					.on_nested = events_on_nested,
 					.on_outside = events_on_outside,
+					.on_gpu_look = counters_see_gpu,
 					.on_range = on_range,
 					.on_gpu_op = on_gpu_op,
 					.on_idle = on_idle,

@@ -72,6 +72,8 @@ struct counters {
 	struct track **waiting; /* by process: its threads that wait for locks */
 	struct track **devices; /* by work_index */
 	size_t n_devices;
+	struct track **looks; /* by work_index and what it is of that GPU */
+	size_t n_looks;
 	struct stream_counter *streams, *last_stream;
 };
 
@@ -151,6 +153,7 @@ void counters_init(struct counters *c, const struct model *known);
 void counters_see_wait(struct events *e, const struct process *process, const struct lock *lock,
 		       uint64_t begin_ns, uint64_t end_ns);
 void counters_see_call(struct events *e, const struct record *record);
+void counters_see_gpu(void *data, const struct record *record); /* on_gpu_look */
 void counters_finish(struct events *e);
 void counters_release(struct counters *c);
 

@@ -65,6 +65,8 @@ struct listener {
 	void (*on_nested)(void *data, const struct record *record);
 	/* SPY_EV_OUTSIDE: a wait of a thread between its calls. */
 	void (*on_outside)(void *data, const struct record *record);
+	/* SPY_EV_GPU_LOOK: what NVML says of a GPU. */
+	void (*on_gpu_look)(void *data, const struct record *record);
 	void (*on_range)(void *data, const struct shown_range *range);
 	/* Where GPU times were recorded; gpu: index in idle.gpus. */
 	void (*on_gpu_op)(void *data, const struct gpu_event *op, uint32_t gpu);

@@ -106,6 +106,11 @@ expect "threads before, in and behind a callback of the loader's" "$(cat phdr.ou
 recorded nvml SIM_NVML_OTHER=4711 SIM_NVML_REASONS=0x4 -- python3 "$here/sampled.py" shares 5000
 jq -e '.gpus[0].nvml | test("a kernel ran for .* at most; clock 990 of 1980 MHz, slowed by its power limit for 100 %.*another process is on it .4711., with 3.00 GiB")' \
 	nvml.json >found || fail "NVML: $(jq -r '.gpus[0].nvml' nvml.json)"
+# The same in timelines, as counters.
+"$tool" export --format=chrome -o nvml.trace nvml && jq '.traceEvents | map(select(.ph? == "C") | [.name, .args.value])' nvml.trace >counters.json 2>/dev/null ||
+	fail "no timeline with counters"
+jq -e 'any(.[]; . == ["clock of GPU 0 (MHz, NVML)", 990]) and any(.[]; .[0] == "utilisation of GPU 0 (%, NVML)")' counters.json >found ||
+	fail "no counters of NVML: $(jq -c 'map(.[0]) | unique' counters.json)"
 recorded fails SIM_NVML_FAIL=1 -- python3 "$here/sampled.py" shares 100
 [ "$("$tool" info fails | grep -c 'NVML is not asked')" = 1 ] || fail "NVML that fails: $("$tool" info fails | grep NVML)"
 recorded hangs SIM_NVML_HANG=1 -- python3 "$here/sampled.py" shares 100
