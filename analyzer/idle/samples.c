@@ -57,6 +57,19 @@ static bool same_share(const struct sample_share *a, const struct sample_share *
 	       !a->place == !b->place;
 }
 
+/* A line of Python calls this and that: the stack that is shown is one of what it called most (Boyer and Moore's majority). */
+static void vote(struct sample_share *share, const struct stack *place, uint64_t weight_us)
+{
+	if (!place || python_called(place).code == python_called(share->place).code) {
+		share->lead_us += weight_us;
+	} else if (share->lead_us >= weight_us) {
+		share->lead_us -= weight_us;
+	} else {
+		share->lead_us = weight_us - share->lead_us;
+		share->place = place;
+	}
+}
+
 static void add(struct sample_pool *pool, const struct host_sample *sample,
 		const struct stack *place)
 {
@@ -66,11 +79,12 @@ static void add(struct sample_pool *pool, const struct host_sample *sample,
 	for (size_t i = 0; i < pool->n_shares; i++)
 		if (same_share(&pool->shares[i], &share)) {
 			pool->shares[i].weight_us += sample->weight_us;
+			vote(&pool->shares[i], place, sample->weight_us);
 			return;
 		}
 	if (pool->n_shares == SAMPLE_SHARES_MOST)
 		return;
-	share.weight_us = sample->weight_us;
+	share.weight_us = share.lead_us = sample->weight_us;
 	pool->shares = grow(pool->shares, pool->n_shares, sizeof(*pool->shares));
 	pool->shares[pool->n_shares++] = share;
 }

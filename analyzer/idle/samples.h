@@ -20,7 +20,7 @@ struct sample_pool {
 		uint32_t holder; /* of the GIL */
 		uint16_t state; /* SPY_SAMPLE_GC, SPY_SAMPLE_GIL or neither */
 		enum idle_cause work; /* by its library; IDLE_CAUSE_COUNT: unknown */
-		uint64_t weight_us;
+		uint64_t weight_us, lead_us; /* of all; of `place` before others of the line */
 	} * shares; /* owned */
 	size_t n_shares;
 	uint64_t weight_us;

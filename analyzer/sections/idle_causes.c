@@ -170,20 +170,21 @@ static const char *sampled_words(const struct idle_writer *w, const struct proce
 	return words && library ? arena_printf(w->texts, "%s: %s", words, library) : words;
 }
 
-/* The same without the line: "load: memmove". NULL: it was no code of C's, or has no name. */
+/* The same without the line: "load: memmove", and what it is inlined in. NULL: it was no code of C's, or has no name. */
 static const char *sampled_function(const struct idle_writer *w, const struct process *process,
 				    const struct idle_part *part)
 {
 	struct place place, entry;
-	const char *function;
 
 	if (part->fn != NO_FUNCTION || !part->stack || !part->stack->function ||
 	    part->stack->n_python)
 		return NULL;
 	symbolize_program(w->symbols, process, part->address, part->at_ns, part->stack, &place,
 			  &entry);
-	function = place.inner ?: place.function;
-	return function ? arena_printf(w->texts, "%s: %s", function, entry.function ?: "") : NULL;
+	if (!place.function)
+		return NULL;
+	return arena_printf(w->texts, "%s in %s: %s", place.inner ?: "", place.function,
+			    entry.function ?: "");
 }
 
 /* A time on a CPU lies between two calls. */
