@@ -805,6 +805,17 @@ static bool waits_for_thread(const struct idle_part *part, uint64_t ns)
 	return part->holder && ns && (part->cause == IDLE_LOCK || part->cause == IDLE_JOIN);
 }
 
+static void add_by(struct idle_holder *holder, uint32_t tid, uint64_t ns)
+{
+	size_t i = 0;
+
+	while (i < IDLE_HOLDERS - 1 && holder->by[i].waits && holder->by[i].tid != tid)
+		i++;
+	holder->by[i].tid = holder->by[i].waits && holder->by[i].tid != tid ? 0 : tid;
+	holder->by[i].ns += ns;
+	holder->by[i].waits++;
+}
+
 struct idle_holder *idle_sum_holder(struct idle_sum *sum, const struct idle_part *part, uint64_t ns)
 {
 	if (!waits_for_thread(part, ns))
@@ -815,6 +826,7 @@ struct idle_holder *idle_sum_holder(struct idle_sum *sum, const struct idle_part
 		sum->holder->tid = part->holder;
 		sum->holder->tid_ns = ns;
 	}
+	add_by(sum->holder, part->holder, ns);
 	return sum->holder;
 }
 

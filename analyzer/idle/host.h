@@ -34,8 +34,15 @@ static inline uint64_t idle_function_address(const struct idle_part *part)
 }
 
 /* What a thread did for which others waited: it had their lock, or was to end. */
+#define IDLE_HOLDERS \
+	8 /* threads that are told apart at one place; the last stands for all others, too */
+
 struct idle_holder {
 	uint32_t tid; /* of the longest wait */
+	struct {
+		uint32_t tid; /* 0: others */
+		uint64_t ns, waits;
+	} by[IDLE_HOLDERS];
 	uint64_t tid_ns, ns[IDLE_CAUSE_COUNT], longest_ns;
 	struct idle_part longest;
 };

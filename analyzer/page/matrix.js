@@ -14,6 +14,7 @@ const SOURCES = {
 	GPUs: {direct: ['device_blame', (row) => [`GPU ${row.waiter_device}`, `GPU ${row.holder_device}`, row.waited_ns]],
 		root: ['root_blame', (row) => [`GPU ${row.waiter_device}`, `GPU ${row.root_device}`, row.waited_ns]]},
 	Ranks: {direct: ['ranks', (row) => (row.waited_for || []).map((part) => [`rank ${row.rank}`, `rank ${part.rank}`, part.ns])]},
+	'Own locks': {direct: ['own_lock_blame', (row) => [row.waiter, row.holder, row.waited_ns]]},
 	Calls: {direct: ['call_blame', (row) => [row.waiter_function, row.holder_function, row.waited_ns]],
 		root: ['root_blame', (row) => [row.waiter_function, row.root_function, row.waited_ns]]},
 };
@@ -55,7 +56,7 @@ export class Matrices {
 
 	/* Threads by their names in the timeline; the others are what they are. */
 	nameOf(subject, name, row) {
-		if (subject !== 'Threads')
+		if (subject !== 'Threads' && subject !== 'Own locks')
 			return name || 'outside of CUDA';
 		const {model} = this.view;
 		const lane = model.threadLane(name, row.process);

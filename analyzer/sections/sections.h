@@ -232,6 +232,7 @@ void report_worst_calls(struct report *report, const struct accounting *a,
 void report_edges(struct report *report, const struct accounting *a);
 void report_locks(struct report *report, const struct trace_set *set, struct lock *const *locks,
 		  size_t n_locks, const struct subject *subject);
+void report_own_locks(struct report *report, const struct idle *idle, struct symbolizer *symbols);
 void report_ioctls(struct report *report, const struct accounting *a);
 void report_non_cuda_threads(struct report *report, const struct model *model);
 void report_accounts(struct report *report, const struct accounting *a,

@@ -319,6 +319,7 @@ void report_waits(struct report *report, struct findings *f, const struct ranks 
 	if (all || subject->kind == SUBJECT_LOCK)
 		report_locks(report, model->set, locks, n_locks, subject);
 	if (all) {
+		report_own_locks(report, ranks->idle, symbols);
 		report_ioctls(report, f->accounts);
 		report_non_cuda_threads(report, model);
 	}

@@ -54,6 +54,8 @@ for program in launches launches_G; do
 		fail "$program: who waits: $(jq -r "$held | .what" report.json)"
 	jq -r "$held | .what" report.json | grep -q "; the lock is the variable lock\(;\|$\)" ||
 		fail "$program: which lock: $(jq -r "$held | .what" report.json)"
+	jq -e '.own_lock_blame[0] | .waiter != .holder and .holder > 0 and .waits > 0 and .waited_ns > 0 and (.site | test("^stand_in_line")) and (.lock | test("^launches"))' \
+		report.json >/dev/null || fail "$program: by waiter and holder: $(jq -c .own_lock_blame report.json)"
 	"$tool" why "launches.cu:$(line launches.cu lock)" "$out" | grep -q "held-lock" || fail "$program: why does not know who waits"
 	"$tool" export --format=chrome -o exported "$out" || fail "$program: no export"
 	grep -qF "$shift (" exported || fail "$program: no launch in the timeline has its place, whose stack is known"
