@@ -4,7 +4,8 @@
  *
  * Where exact times of the GPU are recorded, a case is a GPU of whose idle time a good part passed
  * while the feeding thread was in calls that submit work, at their own cost, and whose operations
- * were short. Without them it is inferred: a thread that spends most of its working time in such
+ * were short. Where NVML's utilisation proves that a GPU is idle it is estimated: its threads hand over work all the time, in many
+ * calls, and what they do between these is brief each time. Without either it is inferred: a thread that spends most of its working time in such
  * calls, and waits for the GPU again and again for next to nothing. A GPU that were the slower one
  * would be waited for, or its queue would be full.
  */
@@ -77,13 +78,14 @@ static bool is_case(const struct bound *b)
 	       b->waits >= b->submits / SUBMITS_MOST;
 }
 
-/* Another finding says why, or the GPU's own times do. */
+/* Another finding says it, or the GPU's own times do. */
 static bool is_reported(const struct idle *idle, const struct process *process,
 			const struct found *found)
 {
 	for (size_t i = 0; i < found->n; i++)
 		if (found->all[i].origin.process == process &&
-		    !strcmp(found->all[i].detector->id, "sync-every-launch"))
+		    (found->all[i].detector == &detector_launch_bound ||
+		     !strcmp(found->all[i].detector->id, "sync-every-launch")))
 			return true;
 	for (size_t i = 0; i < idle->n_gpus; i++)
 		for (size_t j = 0; j < idle->gpus[i].n_processes; j++)
@@ -245,6 +247,133 @@ static void look_at_gpu(const struct idle *idle, size_t gpu, struct launched *la
 	}
 }
 
+/* ---- estimated ------------------------------------------------------------------------------- */
+
+#define BRIEF_LEAST_PERCENT 70 /* of what the threads ran between their calls */
+#define MEANWHILE_LEAST_PERCENT 80 /* of the GPU's idle time: else another reason is the main one */
+#define EACH_WAIT_LEAST 20 /* submissions; else it reads back or waits too often */
+#define SUBMIT_MOST_NS \
+	100000 /* with what comes before it; else that is where the time goes: work of the program's own */
+
+#define CAUSE_BIT(name) (1ull << IDLE_##name)
+#define HANDING_OVER (CAUSE_BIT(LAUNCH) | CAUSE_BIT(PYTHON) | CAUSE_BIT(CPU))
+
+/* The threads that feed a GPU, together. */
+struct handing_over {
+	uint64_t submits, waits, brief_ns, between_ns, in_calls_ns; /* without waits for GPUs */
+	uint64_t idle_ns; /* of the GPU, meanwhile */
+	const struct idle_sum *most;
+};
+
+static bool feeds(const struct idle *idle, const struct thread *thread, const struct idle_gpu *gpu)
+{
+	const struct thread_account *c = thread_account_of(idle->accounts, thread);
+
+	return c && thread->process == gpu->processes[0] && c->device == gpu->device &&
+	       host_thread_find(&idle->threads, thread);
+}
+
+static void add_feeders(const struct idle *idle, const struct idle_gpu *gpu, struct handing_over *o)
+{
+	const struct thread *thread;
+	struct bound b;
+
+	for (thread = gpu->processes[0]->threads; thread; thread = thread->next) {
+		const struct host_thread *h = host_thread_find(&idle->threads, thread);
+
+		if (!feeds(idle, thread, gpu))
+			continue;
+		b = look_at(idle->accounts->model->set, thread_account_of(idle->accounts, thread),
+			    h);
+		o->submits += b.submits;
+		o->waits += b.waits;
+		o->brief_ns += h->brief_ns;
+		o->in_calls_ns += h->in_calls_ns - h->gpu_ns;
+	}
+}
+
+static struct handing_over find_handing_over(const struct idle *idle, size_t number)
+{
+	const struct idle_gpu *gpu = &idle->gpus[number];
+	const struct model *model = idle->accounts->model;
+	struct handing_over o = {0};
+	const struct idle_sum *sum;
+
+	add_feeders(idle, gpu, &o);
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+		if (!(HANDING_OVER >> sum->key.cause & 1))
+			continue;
+		if (sum->key.owner < model->n_threads &&
+		    feeds(idle, model->threads[sum->key.owner], gpu))
+			o.between_ns += sum->ns;
+		if (gpu_of_sum(idle, sum) != number)
+			continue;
+		o.idle_ns += idle_price_left(idle, sum);
+		if (!o.most || sum->ns > o.most->ns)
+			o.most = sum;
+	}
+	return o;
+}
+
+static bool is_estimated(const struct handing_over *o, uint64_t idle_ns, uint64_t work_ns)
+{
+	return o->most && o->submits && o->idle_ns >= LEAST_NS &&
+	       o->idle_ns >= work_ns / 100 * IDLE_LEAST_PERCENT &&
+	       o->idle_ns >= idle_ns / 100 * MEANWHILE_LEAST_PERCENT &&
+	       o->between_ns + o->in_calls_ns <= o->submits * SUBMIT_MOST_NS &&
+	       o->submits >= o->waits * EACH_WAIT_LEAST &&
+	       o->brief_ns >= o->between_ns / 100 * BRIEF_LEAST_PERCENT;
+}
+
+static void add_estimated(const struct idle *idle, size_t gpu, const struct handing_over *o,
+			  struct found *found)
+{
+	struct arena *texts = found->texts;
+	const struct idle_gpu *g = &idle->gpus[gpu];
+	const struct thread *thread = o->most->longest.thread ?: gpu_feeder(idle, g);
+	struct finding *finding = detector_add(&detector_launch_bound, found);
+	uint64_t most_ns = max_u64(o->idle_ns, o->between_ns + o->in_calls_ns);
+	struct idle_sum *sum;
+
+	finding->origin.process = o->most->process;
+	finding->variant = (uint32_t)gpu + 1;
+	finding->count = o->submits;
+	finding->cost.own_ns = finding->cost.gain_high_ns = finding->cost.idle_gpu_ns = o->idle_ns;
+	finding->cost.gain_known = finding->cost.idle_gpu_known = true;
+	finding_look_up(finding, texts, &o->most->longest);
+	if (thread)
+		thread_costs_add(&finding->cost.threads, thread, (double)o->idle_ns,
+				 (double)o->idle_ns);
+	finding->what = arena_printf(
+		texts,
+		"estimated: GPU %u had nothing to do, as NVML says, for %s to %s of %s of work, while "
+		"what feeds it handed over work all the time: %s, with %s on average for each and "
+		"what comes before it",
+		g->device, text_time(texts, o->idle_ns),
+		text_time(texts, min_u64(most_ns, gpu_work_ns(idle->accounts->expect, g))),
+		text_time(texts, gpu_work_ns(idle->accounts->expect, g)),
+		text_count(texts, o->submits, "call"),
+		text_time(texts, (o->between_ns + o->in_calls_ns) / o->submits));
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
+		if (HANDING_OVER >> sum->key.cause & 1 && gpu_of_sum(idle, sum) == gpu)
+			sum->priced_ns = sum->ns;
+}
+
+static void estimate(const struct idle *idle, struct found *found)
+{
+	for (size_t i = 0; i < idle->n_gpus; i++) {
+		const struct idle_gpu *gpu = &idle->gpus[i];
+		struct handing_over o;
+
+		if (!gpu->estimated_ns || gpu->n_processes != 1 ||
+		    is_reported(idle, gpu->processes[0], found))
+			continue;
+		o = find_handing_over(idle, i);
+		if (is_estimated(&o, idle_known_ns(gpu), gpu_work_ns(idle->accounts->expect, gpu)))
+			add_estimated(idle, i, &o, found);
+	}
+}
+
 static void conclude(const struct idle *idle, struct found *found)
 {
 	struct launched *gpus = find_launched(idle);
@@ -253,6 +382,7 @@ static void conclude(const struct idle *idle, struct found *found)
 		look_at_gpu(idle, i, &gpus[i], found);
 	take_prices(idle, gpus);
 	free(gpus);
+	estimate(idle, found);
 	infer(idle, found);
 }
 
@@ -261,7 +391,10 @@ const struct detector detector_launch_bound = {
 	.title = "kernels are so short that the GPU waits for each launch",
 	.sees = "With exact times of the GPU: idle time of which 30 % or more passed while the "
 		"feeding thread was in calls that submit work, with operations under 20 us on "
-		"average. Without: threads that spend half of their working time or more in "
+		"average. Where NVML's utilisation proves idle time: 30 % of the work or "
+		"more, and 80 % of the idle time, while threads handed over work, in 100 us or less for a call and what comes "
+		"before it, 20 calls or more for each wait, and of what they ran between calls 70 % in times of less than a millisecond; "
+		"then it is estimated. Without either: threads that spend half of their working time or more in "
 		"such calls, at their own cost, and wait for the GPU ten times or more, all "
 		"together for a tenth of that time at most; then it is inferred, and the idle "
 		"time is unknown.",

@@ -143,6 +143,8 @@ struct host_sample {
 /* A time without a call that is so long is divided by the samples in it; shorter ones by those in all of their place. */
 #define HOST_LONG_GAP_NS 30000000
 
+#define HOST_BRIEF_NS 1000000
+
 /* Between its calls, a thread. The arrays are rings. */
 struct host_thread {
 	struct host_wait *waits; /* HOST_WAITS at most */
@@ -163,6 +165,8 @@ struct host_thread {
 	/* Of the working phase, so far. */
 	uint64_t seen_ns, seen_in_calls_ns; /* until when, and all its calls by then */
 	uint64_t outside_ns, in_calls_ns;
+	/* Of outside_ns: in times between two calls of less than HOST_BRIEF_NS. */
+	uint64_t brief_ns;
 	/* Of in_calls_ns: waits for GPUs; and all of them until seen_ns. */
 	uint64_t gpu_ns, seen_gpu_ns;
 	uint64_t

@@ -412,6 +412,7 @@ static void see_thread(struct idle *idle, const struct record *record,
 	gap_ns = f->begin_ns > gap_begin_ns ? f->begin_ns - gap_begin_ns : 0;
 	gap_ns = min_u64(gap_ns, record->ns - since_ns - calls_ns);
 	short_ns = record->ns - since_ns - calls_ns - gap_ns;
+	h->brief_ns += short_ns + (gap_ns < HOST_BRIEF_NS ? gap_ns : 0);
 	if (gap_ns)
 		host_divide(idle->accounts, h, c, f->begin_ns - gap_ns, f->begin_ns, add_own,
 			    &(struct own_account){.idle = idle, .h = h, .thread = record->thread});

@@ -53,6 +53,15 @@ def pt_loader():
         augment(30000)
 
 
+def submit(calls=400, n=0):
+    """As a framework does: some Python for each small operation; or something of the program's own, that takes longer."""
+    for i in range(calls):
+        x = [str(j) for j in range(40)]
+        if n:
+            augment(n)
+        cuda.cudaMemsetAsync(memory, 0, 64, None)
+
+
 def timed(function, *args):
     begun, ran = time.perf_counter(), time.thread_time()
     function(*args)
@@ -72,6 +81,12 @@ def step(kind, number):
         timed(collect)
     elif kind == "gil":
         timed(load, 4000)
+    elif kind == "eager-slow":
+        timed(submit, 40, 3000)
+    elif kind in ("eager", "eager-load"):
+        timed(submit)
+        if kind == "eager-load":
+            timed(load, 8000)
     elif kind == "deep":  # two frames of a library for each level
         for _ in range(40):
             timed(deep)

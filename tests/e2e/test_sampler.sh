@@ -56,6 +56,19 @@ near rare
 jq -e '.findings[] | select(.id == "starved-by-host") | .what | test("sampled.py:[0-9]+ in load|sampled.py:[0-9]+ in save")' rare.json >found ||
 	fail "rare: the finding names no place: $(jq -r '.findings[].what' rare.json)"
 
+# Small pieces of work, one after the other, with some Python for each: what helps is fewer of them. Not where a function of the
+# program's own comes between steps, or before each call.
+for eager in "eager launch-bound 600" "eager-load starved-by-host 400" "eager-slow starved-by-host 300"; do
+	read -r kind finding steps <<<"$eager"
+	for ((try = 1; ; try++)); do # (On a busy machine a thread is ready and has no CPU; NVML's utilisation is of five looks a second.)
+		rm -rf $kind
+		recorded $kind -- python3 "$here/sampled.py" $kind $steps
+		jq -e --arg id $finding '[.findings[] | select(.severity == "problem") | .id] | .[0] == $id and
+			(map(select(. == "launch-bound" or . == "starved-by-host")) | length) == 1' $kind.json >found && break
+		again $try 3 || fail "$kind: $(jq -c '[.findings[] | [.id, .severity, .what]]' $kind.json)"
+	done
+done
+
 # A library whose stack is deeper than what is recorded of one: the program's line lies at its outer end.
 recorded deep CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" deep 100
 jq -e '[.gpus[0].feeder_causes[].site // ""] | any(test("^sampled.py:[0-9]+ in deep: copy.deepcopy$")) and all(test("copy[.]py") | not)' deep.json >found ||

@@ -374,6 +374,52 @@ static void test_no_turns(void **state)
 	assert_null(found(s, "serial-gpus"));
 }
 
+/* Steps of 100 ms: one time of that length between calls, and then so many launches, with a little between them. NVML says 10 %. */
+static void many(struct story *s, uint64_t long_ns, unsigned int launches, unsigned int waits)
+{
+	struct samples m;
+	unsigned int i, j;
+
+	begin_with(s, "probes=1");
+	begin_samples(&m);
+	fputs("2us gpu device=0 name=\"A\" uuid=\"GPU-1\" pci=\"0\"\n", m.log);
+	for (i = 0; i < LONG_STEPS; i++) {
+		s->ns += long_ns;
+		for (j = 0; j < launches; j++)
+			launch(s, (100 * MS - long_ns) / launches - 10000, 8000);
+		for (j = 0; j < waits; j++)
+			wait_for_stream(s, 1000, 0x20);
+		fprintf(m.log, "%lluns gpu_look device=0 busy=10 clock=990 clock_most=1980\n",
+			(unsigned long long)s->ns);
+	}
+	launch(s, 0, 4000);
+	conclude_with(s, &m);
+}
+
+static void test_launches(void **state)
+{
+	struct story *s = *state;
+
+	many(s, 0, 2000, 1);
+	says(found(s, "launch-bound"), "estimated: GPU 0 had nothing to do, as NVML says");
+	assert_null(found(s, "starved-by-host"));
+}
+
+/* The twins: most of the time passes in one piece; each second launch is waited for; each comes behind 250 us of something. */
+static void test_no_launches(void **state)
+{
+	struct story *s = *state;
+
+	many(s, 60 * MS, 2000, 1);
+	assert_null(found(s, "launch-bound"));
+	assert_non_null(found(s, "starved-by-host"));
+	many(s, 0, 2000, 1000);
+	assert_null(found(s, "launch-bound"));
+	many(s, 0, 400, 1);
+	assert_null(found(s, "launch-bound"));
+	assert_non_null(found(s, "starved-by-host"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -387,6 +433,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_without_number, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_busy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_launches, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_launches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_turns, setup, teardown),
 	};
