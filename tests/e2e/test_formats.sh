@@ -7,7 +7,7 @@
 need python3
 
 checked() {
-	timeout 300 python3 "$here/checks/check_formats.py" "$tool" "$@" >checked 2>&1
+	timeout ${limit:-300} python3 "$here/checks/check_formats.py" "$tool" "$@" >checked 2>&1
 	local status=$?
 	cat checked
 	[ $status = 0 ] || fail "numbers differ"
@@ -17,7 +17,7 @@ if [ "${1:-}" = --all ]; then
 	find "$(cd "$OLDPWD" && realpath "$2")" -name '*.cudaspy' -type d -printf '%h\n' | sort -u >sets
 	[ -s sets ] || fail "no traces in $2"
 	mapfile -t sets <sets
-	checked --skip "${sets[@]}"
+	limit=7200 checked --skip "${sets[@]}"
 	exit
 fi
 
