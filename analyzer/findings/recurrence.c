@@ -145,7 +145,7 @@ static void find_occasions(struct recurrence *r, const struct accounting *a,
 	r->steps_sure = phase->steps_sure;
 	r->first_ns = o->first_ns;
 	r->occasions = o->count;
-	if (o->count == 1 && is_short(o, submissions, from_ns, phase_ns)) {
+	if (o->count == 1 && (site->count == 1 || is_short(o, submissions, from_ns, phase_ns))) {
 		r->recurs = RECURS_ONCE;
 		return;
 	}
