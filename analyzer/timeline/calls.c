@@ -485,6 +485,42 @@ static const char *cause_text(unsigned int cause)
 	return cause < IDLE_CAUSE_COUNT ? idle_cause_texts[cause] : "?";
 }
 
+/* The call in which the holder was for most of the wait; NULL: none, or none that is still known. */
+static const struct completed_call *held_over(const struct events *e, const struct thread *holder,
+					      const struct host_wait *wait)
+{
+	const struct thread_account *c = thread_account_of(&e->source.shown->accounts, holder);
+	const struct completed_call *call, *longest = NULL;
+	uint64_t longest_ns = 0, begin_ns, end_ns;
+
+	for (uint64_t i = 1; c && i <= min_u64(c->ring.n, c->ring.size); i++) {
+		call = completed_call_at(&c->ring, c->ring.n - i);
+		if (call->end_ns <= wait->begin_ns)
+			break;
+		begin_ns = max_u64(call->begin_ns, wait->begin_ns);
+		end_ns = min_u64(call->end_ns, wait->end_ns);
+		if (end_ns <= begin_ns || end_ns - begin_ns <= longest_ns)
+			continue;
+		longest = call;
+		longest_ns = end_ns - begin_ns;
+	}
+	return longest;
+}
+
+/* As the wait begins, or that call. */
+static void add_arrow(struct events *e, struct pending *p, const struct thread *holder,
+		      const struct host_wait *wait)
+{
+	const struct completed_call *call = held_over(e, holder, wait);
+
+	if (!call)
+		return;
+	add_argument(p, ARGUMENT_HOLDER_CALL, label_of_function(&e->labels, call->fn));
+	p->flow = ++e->flows;
+	events_flow(e, tracks_thread(&e->tracks, holder)->calls,
+		    max_u64(call->begin_ns + 1, wait->begin_ns), p->flow, true);
+}
+
 void events_on_outside(void *data, const struct record *record)
 {
 	struct events *e = data;
@@ -511,7 +547,9 @@ void events_on_outside(void *data, const struct record *record)
 		     label_of_where(&e->labels, label_where(&e->labels, record->thread->process,
 							    wait->part.address, wait->end_ns,
 							    wait->part.stack)));
-	if (holder)
+	if (holder) {
 		add_argument(p, ARGUMENT_HOLDER, events_thread_name(e, holder));
+		add_arrow(e, p, holder, wait);
+	}
 	add_argument(p, ARGUMENT_WAITED, wait->ns);
 }
