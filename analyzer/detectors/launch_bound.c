@@ -252,8 +252,8 @@ static void look_at_gpu(const struct idle *idle, size_t gpu, struct launched *la
 #define BRIEF_LEAST_PERCENT 70 /* of what the threads ran between their calls */
 #define MEANWHILE_LEAST_PERCENT 80 /* of the GPU's idle time: else another reason is the main one */
 #define EACH_WAIT_LEAST 20 /* submissions; else it reads back or waits too often */
-#define SUBMIT_MOST_NS \
-	100000 /* with what comes before it; else that is where the time goes: work of the program's own */
+/* With what comes before it; else that is where the time goes: work of the program's own. */
+#define SUBMIT_MOST_NS 100000
 
 #define CAUSE_BIT(name) (1ull << IDLE_##name)
 #define HANDING_OVER (CAUSE_BIT(LAUNCH) | CAUSE_BIT(PYTHON) | CAUSE_BIT(CPU))

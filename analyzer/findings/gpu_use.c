@@ -96,8 +96,8 @@ const struct thread *gpu_feeder(const struct idle *idle, const struct idle_gpu *
 
 /* ---- idle time by NVML ------------------------------------------------------------------------ */
 
-#define WORTH_PART \
-	50 /* of the time: less that NVML knows more than the calls is not worth an estimate */
+/* Of the time: less that NVML knows more than the calls is not worth an estimate. */
+#define WORTH_PART 50
 
 /* What of a thread's time counts, and how much of the GPU's each nanosecond of it is. */
 struct feeder {

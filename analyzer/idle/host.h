@@ -34,8 +34,8 @@ static inline uint64_t idle_function_address(const struct idle_part *part)
 }
 
 /* What a thread did for which others waited: it had their lock, or was to end. */
-#define IDLE_HOLDERS \
-	8 /* threads that are told apart at one place; the last stands for all others, too */
+/* Threads that are told apart at one place; the last stands for all others, too. */
+#define IDLE_HOLDERS 8
 
 struct idle_holder {
 	uint32_t tid; /* of the longest wait */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include "job.h"
 
-#define APART_PART \
-	10 /* of the time that most ranks cover: one that is away by more covers another time */
+/* Of the time that most ranks cover: one that is away by more covers another time. */
+#define APART_PART 10
 #define APART_LEAST_NS 1000000000ull /* and no less than that, if no rank is there in parts */
 
 /* ---- parts ----------------------------------------------------------------------------------- */

@@ -6,34 +6,34 @@
 #include "job.h"
 #include "text/text.h"
 
-/* What a rank's lateness costs at least, to be told, and when it is systematic where there are few ranks: ranks/lateness.h. */
-#define USUAL_PPM \
-	5000 /* and so much of it without the tenth in which it was latest: hiccups are not systematic */
+/* What a rank's lateness costs at least, to be told, and when it is systematic where there are few ranks: ranks/lateness.h. So
+ * much of it without the tenth in which it was latest: hiccups are not systematic. */
+#define USUAL_PPM 5000
 /* In so many operations a rank may be late by far more than chance by chance: hiccups come to all. A rank
  * with far more of these than the median has a reason of its own. It need not be late in most
- * operations: of those of a step all but the first find the ranks together. */
-#define OFTEN_FAR \
-	4 /* so many of the usual distances of two such numbers: the square root of their sum */
+ * operations: of those of a step all but the first find the ranks together. Far:
+ * so many of the usual distances of two such numbers, the square root of their sum. */
+#define OFTEN_FAR 4
 #define EVENT_PART 20 /* of a step, and more than that is late by much */
 #define EVENT_TIMES 10 /* the median of all that are behind the middle: then it is no chance */
 /* Of the ranks' values: farther from their median than so many of their usual distances (MAD). Of values that scatter by
  * chance (normally), 6 of 1.48 MAD is one in 10^9: no rank in a job of any size. */
 #define FAR 6
 #define MAD_PERCENT 148
-#define TIMES \
-	3 /* and so many times the median: where most ranks have next to nothing, that is what counts */
+/* And so many times the median: where most ranks have next to nothing, that is what counts. */
+#define TIMES 3
 #define FEW_TIMES 2 /* of few ranks, each of which has its hiccups */
 #define MET_LEAST 8 /* operations that it was compared in */
 #define ALONE_LEAST 3 /* ranks that are compared by what their calls lose */
 #define HOST_PERCENT 75 /* of a host's ranks: then it is the host */
-#define SAME_PERCENT \
-	80 /* of its late operations, those with no more work than the others had: then its GPU is slow */
+/* Of its late operations, those with no more work than the others had: then its GPU is slow. */
+#define SAME_PERCENT 80
 #define CAUSE_PERCENT 50 /* of a rank's lateness, to call it the cause */
-#define CALLS_PPM \
-	50000 /* of a rank's time, more than the others lose in their calls for one reason */
+/* Of a rank's time, more than the others lose in their calls for one reason. */
+#define CALLS_PPM 50000
 #define GPU_PERCENT 20 /* that an operation takes longer on a GPU that is slow */
-#define OPERATIONS_PERCENT \
-	5 /* by which the numbers of operations may differ, to be the same work */
+/* By which the numbers of operations may differ, to be the same work. */
+#define OPERATIONS_PERCENT 5
 
 /* Beside those of idle/causes.h. */
 static const char slow_gpu[] = "slow-gpu", slow_clock[] = "gpu-times";
@@ -73,8 +73,8 @@ static bool is_far(const struct spread *s, uint64_t value)
 
 /* ---- how often, and how much as a rule ------------------------------------------------------- */
 
-#define HICCUPS_PART \
-	10 /* what a rank does in fewer of its operations than one of so many is not systematic */
+/* What a rank does in fewer of its operations than one of so many is not systematic. */
+#define HICCUPS_PART 10
 
 /* Of all that are late, by any amount, the median: chance. */
 static uint64_t chance_of(const struct job *job)

@@ -290,8 +290,8 @@ static bool may_have_come(const struct ranks *ranks, const struct rank_instance 
 	       may_miss_since(ranks, member->process, member->seq_ns[instance->func]);
 }
 
-#define WAITED_LEAST_NS \
-	1000000000 /* a job that is ended from outside ends between two operations */
+/* A job that is ended from outside ends between two operations. */
+#define WAITED_LEAST_NS 1000000000
 
 /* Would it have come? Its process has ended, or it or the one that waits went on for longer than it ever took from an
  * operation to the next. */

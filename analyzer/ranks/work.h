@@ -12,8 +12,8 @@
 #define MEMBERS_MOST (1u << 17) /* of all of them */
 #define OPS_MOST (1u << 19) /* operations, one for each rank, that wait for those of other ranks */
 #define BLOCK_MOST 128 /* instances by which clocks are aligned at a time */
-#define SAMPLED_OPS \
-	(1u << 15) /* instances that wait for that, of all communicators of a digest, about */
+/* Instances that wait for that, of all communicators of a digest, about. */
+#define SAMPLED_OPS (1u << 15)
 #define BLOCK_OPS 32768 /* and no more operations than that, a few instances at least */
 #define LAUNCHES_MOST 1024 /* of a thread: a GPU may come to them long after */
 #define PARTS_MOST 48 /* places at which a thread spent the time between two operations */

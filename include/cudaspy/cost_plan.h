@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #define SPY_COST_FRAME_NS 260000000ull
-#define SPY_COST_BLOCKS_NS \
-	240000000ull /* of it blocks take so much: a multiple of each length's block */
+/* Of it blocks take so much: a multiple of each length's block. */
+#define SPY_COST_BLOCKS_NS 240000000ull
 #define SPY_COST_PLACES 3 /* windows in a block */
 #define SPY_COST_BLOCKS_MOST 16 /* in a frame */
 #define SPY_COST_PER_MILLE 30 /* of all frames are measured, unless all are */

@@ -22,8 +22,8 @@
 
 #define COMMS_MOST 4096 /* alive at one time */
 #define OPERATIONS_MOST 4096 /* followed at one time */
-#define SWEEP_MS \
-	100 /* between sweeps, and nothing of an entry that is swept happened for that long */
+/* Between sweeps, and nothing of an entry that is swept happened for that long. */
+#define SWEEP_MS 100
 #define OLD_MS 60000 /* without any channel, where entries are needed */
 
 /* ---- handles ---------------------------------------------------------------------------------- */

@@ -299,11 +299,11 @@ static bool is_due(uint64_t now)
 }
 
 #define RETRY_NS 100000000
-#define RETRY_SOON_NS \
-	1000000 /* another thread is at it, or stores a packet in the folder of the part before */
+/* Another thread is at it, or stores a packet in the folder of the part before */
+#define RETRY_SOON_NS 1000000
 
-#define REST \
-	20 /* times as long as a look took: a slow disk with parts of milliseconds does not stop the program */
+/* Times as long as a look took: a slow disk with parts of milliseconds does not stop the program */
+#define REST 20
 
 static _Atomic uint64_t paused_until;
 

@@ -13,8 +13,8 @@
 #define BURST 64 /* handoffs that are followed before tracking pauses */
 #define BURST_MOST 256 /* that count: a pause is no longer than for those */
 #define PACE_NS 15000 /* of handoffs, on average */
-#define LONGER_MOST \
-	8 /* times as long as tracking pauses of a lock that changes hands much faster */
+/* Times as long as tracking pauses of a lock that changes hands much faster */
+#define LONGER_MOST 8
 
 static uint64_t pace; /* cycles; 0: no lock pauses */
 

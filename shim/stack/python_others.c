@@ -8,8 +8,8 @@
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock
 
-#define CHUNK_MOST \
-	((size_t)64 << 10) /* of a thread's frames is copied at once; others one by one */
+/* Of a thread's frames is copied at once; others one by one */
+#define CHUNK_MOST ((size_t)64 << 10)
 #define CHUNK_FIRST 2048
 #define FRAMES_MOST 256 /* of a thread; one that has more has none */
 #define FRAME_MOST 128 /* bytes of one */

@@ -18,8 +18,8 @@
 #define SPY_DEPTH_MAX 64 /* calls in progress, one inside the other, that are recorded */
 #define SPY_RECORD_MAX 64 /* bytes of the largest record of a call */
 #define SPY_CALL_ROOM ((size_t)SPY_DEPTH_MAX * SPY_RECORD_MAX)
-#define SPY_WAIT_ROOM \
-	((size_t)12 << 10) /* kept for waits inside calls, which cannot change packets */
+/* Kept for waits inside calls, which cannot change packets */
+#define SPY_WAIT_ROOM ((size_t)12 << 10)
 #define SPY_HOLDS 8 /* locks without a named holder that a thread has at one time */
 
 /* A call in progress. A copy, not a pointer to the frame: a call that was left by an exception or
