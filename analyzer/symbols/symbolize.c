@@ -301,7 +301,7 @@ static const char *const nvidias[] = {
 static const char *const cudas_own[] = {"libcuda", "libcudart", NULL};
 /* Libraries call others back through these, and threads begin there: they say nothing of what is done. */
 static const char *const systems[] = {"libc",     "libc-*", "libpthread*", "libstdc++",
-				      "libgcc_s", "ld-*",   NULL};
+				      "libgcc_s", "ld-*",   "linux-vdso",  NULL};
 /* Frameworks and languages that a program calls, wherever they were installed. */
 static const char *const frameworks[] = {
 	"libffi",  "_ctypes", "_cffi_backend", "libtorch*", "libc10*",        "libcaffe2*",

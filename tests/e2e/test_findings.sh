@@ -68,10 +68,14 @@ judged() {
 			truth[turn[$1]] += waited[$1] < $6 - ended[$1] ? waited[$1] : $6 - ended[$1]
 		delete turn[$1]
 	}
+	# What a thread did between its calls may be known: then no call is named, but the function that it was in.
+	function is_work(f) {
+		return id[f] == "starved-by-host" && fn[f] == "-"
+	}
 	function is_at(h, f,   place) {
 		place = h
 		gsub(/-/, "_", place)
-		return at[f] == place || at[f] == "-"
+		return at[f] == place || at[f] == "-" || is_work(f)
 	}
 	# A stall is right wherever threads did wait for locks that long: habits of a pair may collide. Then two findings
 	# tell what all threads of both waited, and their sum is held against that. And nobody knows what else this
@@ -84,7 +88,7 @@ judged() {
 			if (detector[h] == id[f] && is_at(h, f)) {
 				expected = 1
 				found[h] += speaks[f]
-				if (index(calls[h], "|" fn[f] "|"))
+				if (index(calls[h], "|" fn[f] "|") || is_work(f))
 					cost[h] += own[f]
 				else if (id[f] ~ /-stall$/) # told with those of the other habit, which cost more
 					collide = 1

@@ -58,7 +58,7 @@ jq -e '.findings[] | select(.id == "starved-by-host") | .what | test("sampled.py
 
 # Small pieces of work, one after the other, with some Python for each: what helps is fewer of them. Not where a function of the
 # program's own comes between steps, or before each call.
-for eager in "eager launch-bound 600" "eager-load starved-by-host 400" "eager-slow starved-by-host 300"; do
+for eager in "eager launch-bound 1500" "eager-load starved-by-host 1200" "eager-slow starved-by-host 600"; do
 	read -r kind finding steps <<<"$eager"
 	for ((try = 1; ; try++)); do # (On a busy machine a thread is ready and has no CPU; NVML's utilisation is of five looks a second.)
 		rm -rf $kind
