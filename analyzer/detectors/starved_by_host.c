@@ -9,11 +9,6 @@
 #include "starved_gpus.h"
 #include "table.h"
 
-static bool in_python(const struct starved_gpus *h)
-{
-	return idle_runs_python(starved_gpus_cause(h));
-}
-
 static const char *who_keeps(const struct starved_gpus *h)
 {
 	enum idle_cause cause = starved_gpus_cause(h);
@@ -45,12 +40,6 @@ static const char *cure(const struct trace_set *set, struct arena *texts,
 	}
 }
 
-/* What Python took may go away altogether; other work can only be done while the GPU works. */
-static uint64_t gain_ns(const struct starved_gpus *h)
-{
-	return in_python(h) ? h->ns : min_u64(h->ns, h->busy_most_ns);
-}
-
 static const struct starved_gpus_kind kind = {
 	.detector = &detector_starved_by_host,
 	.causes = IDLE_CAUSE_BIT(PYTHON) | IDLE_CAUSE_BIT(GC) | IDLE_CAUSE_BIT(CPU) |
@@ -61,7 +50,6 @@ static const struct starved_gpus_kind kind = {
 	.who_keeps = who_keeps,
 	.of_thread = "",
 	.cure = cure,
-	.gain_ns = gain_ns,
 };
 
 static void conclude(const struct idle *idle, struct found *found)
@@ -81,7 +69,7 @@ const struct detector detector_starved_by_host = {
 		"the idle time does not count.",
 	.blind =
 		"What a thread does on a CPU outside of Python. Without NVML, and in runs of "
-		"less than some two seconds, idle time that no wait for the GPU proves. Waits for requests and "
+		"less than some 1.5 seconds, idle time that no wait for the GPU proves. Waits for requests and "
 		"sleeps are no case by themselves, nor is data from a connection, which may be "
 		"requests; a queue between threads may also be empty because there are no "
 		"requests.",

@@ -46,10 +46,12 @@ void gpu_looks_see(struct idle *idle, const struct record *record)
 	uint32_t gpu;
 
 	gpu = idle->users[work_index(&idle->accounts->work, record->process, device)].gpu;
-	if (!gpu || look->busy > 100 || !phase_has(phases, record->process, record->ns) ||
-	    !is_settled(record, &phases->all[record->process]))
+	if (!gpu || look->busy > 100 || !phase_has(phases, record->process, record->ns))
 		return;
 	looks = &idle->gpus[gpu - 1].looks;
+	looks->busy_percent_most = max_u64(looks->busy_percent_most, look->busy);
+	if (!is_settled(record, &phases->all[record->process]))
+		return;
 	if (!looks->n++)
 		looks->begin_ns = record->ns;
 	looks->end_ns = record->ns;
@@ -59,6 +61,7 @@ void gpu_looks_see(struct idle *idle, const struct record *record)
 
 void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other)
 {
+	looks->busy_percent_most = max_u64(looks->busy_percent_most, other->busy_percent_most);
 	if (!other->n)
 		return;
 	looks->begin_ns = looks->n ? min_u64(looks->begin_ns, other->begin_ns) : other->begin_ns;
@@ -75,17 +78,23 @@ void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other)
 	looks->others_bytes_most = max_u64(looks->others_bytes_most, other->others_bytes_most);
 }
 
-#define LEAST 5 /* looks, from which on their mean is one */
+#define LEAST 2 /* looks, for anything to be said */
+#define LEAST_FOR_MEAN 5 /* with fewer the largest stands for all */
 #define COVERED_PERCENT 80 /* of the time, from the first look to the last */
+
+double gpu_looks_busy(const struct gpu_looks *looks)
+{
+	double percent = looks->n < LEAST_FOR_MEAN ? (double)looks->busy_percent_most
+						   : (double)looks->busy_percent / (double)looks->n;
+
+	/* Whole per cents; and a kernel that ran at all in a moment is taken for all of it: at most so much. */
+	return percent < 99 ? (percent + 1) / 100 : 1;
+}
 
 uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns)
 {
-	double busy;
-
 	if (looks->n < LEAST ||
 	    looks->end_ns - looks->begin_ns + LAG_NS < work_ns / 100 * COVERED_PERCENT)
 		return 0;
-	/* Whole per cents; and a kernel that ran at all in a moment is taken for all of it: at most so much. */
-	busy = ((double)looks->busy_percent / (double)looks->n + 1) / 100;
-	return busy < 1 ? (uint64_t)((1 - busy) * (double)work_ns) : 0;
+	return (uint64_t)((1 - gpu_looks_busy(looks)) * (double)work_ns);
 }

@@ -41,6 +41,8 @@ uint64_t *idle_of_range(struct idle_ranges *ranges, const struct range_name *nam
 /* What NVML said of a GPU in the working phase. */
 struct gpu_looks {
 	uint64_t n, busy_percent; /* looks that told of its utilisation, and the sum of it */
+	/* The largest, of these and of looks at the phase's begin, which also tell of the time before it. */
+	uint64_t busy_percent_most;
 	uint64_t begin_ns, end_ns; /* of these the first and the last one */
 	uint64_t n_rest; /* looks at the rest; sums of these: */
 	uint64_t clock, clock_most, limited[64]; /* MHz; looks with that bit of NVML's reasons */
@@ -231,6 +233,9 @@ uint64_t busy_certain_ns(const struct idle *idle, const struct idle_gpu *gpu);
 void gpu_looks_see(struct idle *idle, const struct record *record);
 
 void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other);
+
+/* So much of the time a kernel ran at most, by its utilisation: 0 to 1; there were looks. */
+double gpu_looks_busy(const struct gpu_looks *looks);
 
 /* How long the GPU was idle at least, by its utilisation alone, of work_ns; 0: unknown. */
 uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns);

@@ -288,11 +288,8 @@ static const char *nvml_words(const struct idle_writer *w, const struct gpu_look
 
 	if (!looks->n || !looks->n_rest)
 		return NULL;
-	words = arena_printf(
-		w->texts, "NVML: a kernel ran for %s of the time at most",
-		text_percent(w->texts,
-			     (double)min_u64(looks->busy_percent + looks->n, 100 * looks->n),
-			     100 * (double)looks->n));
+	words = arena_printf(w->texts, "NVML: a kernel ran for %s of the time at most",
+			     text_percent(w->texts, gpu_looks_busy(looks), 1));
 	if (looks->clock_most)
 		words = arena_printf(w->texts, "%s; clock %llu of %llu MHz%s", words,
 				     (unsigned long long)(looks->clock / looks->n_rest),

@@ -272,9 +272,10 @@ static void test_without_number(void **state)
 }
 
 #define LONG_STEPS 60 /* of 100 ms, none of them waited for: the calls prove nothing */
+#define SHORT_STEPS 14
 
 /* NVML looks five times a second; first, then: the utilisation in the first second, and behind it. */
-static void looked_at(struct story *s, unsigned int first, unsigned int then)
+static void looked_at(struct story *s, unsigned int steps, unsigned int first, unsigned int then)
 {
 	struct samples m;
 	unsigned int i;
@@ -282,7 +283,7 @@ static void looked_at(struct story *s, unsigned int first, unsigned int then)
 	begin_with(s, "probes=1");
 	begin_samples(&m);
 	fputs("2us gpu device=0 name=\"A\" uuid=\"GPU-1\" pci=\"0\"\n", m.log);
-	for (i = 0; i < LONG_STEPS; i++) {
+	for (i = 0; i < steps; i++) {
 		launch(s, 0, 4000);
 		sampled(&m, s->ns + MS, "place=1 state=1");
 		if (i % 2)
@@ -302,7 +303,7 @@ static void test_nvml(void **state)
 	struct story *s = *state;
 	uint64_t work_ns;
 
-	looked_at(s, 10, 10);
+	looked_at(s, LONG_STEPS, 10, 10);
 	work_ns = ns_of(gpu(s), "work_ns");
 	assert_in_range(ns_of(gpu(s), "estimated_ns"), work_ns * 88 / 100, work_ns * 90 / 100);
 	assert_int_equal(ns_of(gpu(s), "certain_ns"), 0);
@@ -318,12 +319,29 @@ static void test_nvml_busy(void **state)
 {
 	struct story *s = *state;
 
-	looked_at(s, 99, 99);
+	looked_at(s, LONG_STEPS, 99, 99);
 	assert_int_equal(ns_of(gpu(s), "estimated_ns"), 0);
 	assert_null(found(s, "starved-by-host"));
-	looked_at(s, 0, 99);
+	looked_at(s, LONG_STEPS, 0, 99);
 	assert_int_equal(ns_of(gpu(s), "estimated_ns"), 0);
 	assert_null(found(s, "starved-by-host"));
+}
+
+/* A second and a half: few looks, of which the largest counts, that of the first second, too. */
+static void test_nvml_of_a_short_run(void **state)
+{
+	struct story *s = *state;
+	uint64_t work_ns;
+
+	looked_at(s, SHORT_STEPS, 10, 10);
+	work_ns = ns_of(gpu(s), "work_ns");
+	assert_in_range(ns_of(gpu(s), "estimated_ns"), work_ns * 88 / 100, work_ns * 90 / 100);
+	assert_non_null(found(s, "starved-by-host"));
+	looked_at(s, SHORT_STEPS, 60, 10);
+	work_ns = ns_of(gpu(s), "work_ns");
+	assert_in_range(ns_of(gpu(s), "estimated_ns"), work_ns * 38 / 100, work_ns * 40 / 100);
+	looked_at(s, SHORT_STEPS, 99, 10);
+	assert_int_equal(ns_of(gpu(s), "estimated_ns"), 0);
 }
 
 /* Layers on two GPUs: each step hands work to both, and waits for the second one. NVML says how much each worked. */
@@ -433,6 +451,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_without_number, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_busy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nvml_of_a_short_run, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_launches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_launches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
