@@ -36,6 +36,7 @@
 #define INTERVAL_MOST_NS 1000000000ull
 #define LATE_NS 500000
 #define MOMENT_NS 300000000
+#define LOOKS_OF_START 3 /* map and fill tables, once: they say nothing of what a look takes */
 #define LOOKS_MOST 64 /* threads that are looked at, at once; the others come next */
 #define STACK_BYTES ((size_t)512 << 10)
 #define END_MS 50 /* so long the end waits for a look */
@@ -64,6 +65,7 @@ struct sampler {
 	uint64_t random;
 	uint64_t interval_ns; /* the mean one, as it is now */
 	uint64_t taken_ns; /* what the looks of an interval take, on average */
+	uint32_t n; /* intervals, up to LOOKS_OF_START */
 	uint32_t next; /* slot that is looked at first */
 };
 
@@ -140,6 +142,10 @@ static uint64_t own_cpu_ns(void)
 /* The mean interval from now on. */
 static void keep_budget(uint64_t taken_ns)
 {
+	if (sampler.n < LOOKS_OF_START) {
+		sampler.n++;
+		return;
+	}
 	sampler.taken_ns = (7 * sampler.taken_ns + taken_ns) / 8;
 	sampler.interval_ns = sampler.taken_ns * CPU_PART;
 	if (sampler.interval_ns < asked_ns)

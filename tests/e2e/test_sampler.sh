@@ -49,7 +49,7 @@ near() {
 	[ "$(samples "$1")" -ge 30 ] || fail "$1: $(samples "$1") samples"
 }
 
-recorded shares CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" shares 800
+recorded shares CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" shares 2400
 near shares
 recorded rare CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" rare 300
 near rare
@@ -104,7 +104,7 @@ jq -e '[.findings[] | select(.id == "gil-contention") | .what | test("held by .*
 	case $(python3 -c 'import sys; print(*sys.version_info[:2])') in "3 11" | "3 12" | "3 13") fail "the GIL's holder: $(jq -r '.findings[].what' gil.json)" ;; esac
 
 # A bounded trace, whose packets all tell what they need; and one whose texts are not to be shown.
-recorded keep CUDASPY_SAMPLE=500 CUDASPY_KEEP=1 -- python3 "$here/sampled.py" shares 800
+recorded keep CUDASPY_SAMPLE=500 CUDASPY_KEEP=1 -- python3 "$here/sampled.py" shares 2400
 near keep
 "$tool" report --redact keep | grep -q "$here" && fail "a path is shown"
 
