@@ -20,7 +20,7 @@ scales() {
 	local few many ms mib
 	read -r few mib <<<"$(cost "$2" "$3" "$1")"
 	read -r many mib <<<"$(cost "$2" $((100 * $3)) "$1")"
-	ms=$((12 * few + 300))
+	ms=$((20 * few + 500))
 	echo "$1: $3: $few ms; $((100 * $3)): $many ms, $mib MiB"
 	[ -n "$few" ] && [ -n "$many" ] || fail "$1: no report"
 	[ "$many" -le $ms ] || fail "$1: $many ms with $((100 * $3)), more than $ms"
@@ -33,7 +33,7 @@ scales modules 80000 200 60
 scales notes 60000 200 16
 scales processes 20000 5 45
 CUDASPY_JOBS=2 scales processes 20000 5 90 # times threads
-scales threads 80000 200 56
+scales threads 80000 200 64
 scales locks 60000 100 40
 scales kernels 60000 200 16
 scales stacks 60000 200 16
