@@ -292,6 +292,17 @@ static void add_feeders(const struct idle *idle, const struct idle_gpu *gpu, str
 	}
 }
 
+/* Lines of Python that call a library, which launches for them, before those that compute for themselves. */
+static bool tells_more(const struct idle_sum *sum, const struct idle_sum *most)
+{
+	bool calls = python_called(sum->longest.stack).code, most_calls;
+
+	if (!most)
+		return true;
+	most_calls = python_called(most->longest.stack).code;
+	return calls == most_calls ? sum->ns > most->ns : calls;
+}
+
 static struct handing_over find_handing_over(const struct idle *idle, size_t number)
 {
 	const struct idle_gpu *gpu = &idle->gpus[number];
@@ -309,7 +320,7 @@ static struct handing_over find_handing_over(const struct idle *idle, size_t num
 		if (gpu_of_sum(idle, sum) != number)
 			continue;
 		o.idle_ns += idle_price_left(idle, sum);
-		if (!o.most || sum->ns > o.most->ns)
+		if (tells_more(sum, o.most))
 			o.most = sum;
 	}
 	return o;

@@ -24,19 +24,12 @@ static const char *cure(const struct trace_set *set, struct arena *texts,
 	return detector_stalled_on_device.fix;
 }
 
-/* The work that is waited for need not come first: there is an order in which the GPU is busy. */
-static uint64_t gain_ns(const struct starved_gpus *h)
-{
-	return h->ns;
-}
-
 static const struct starved_gpus_kind kind = {
 	.detector = &detector_stalled_on_device,
 	.causes = IDLE_CAUSE_BIT(DEPENDENCY) | IDLE_CAUSE_BIT(HOST_FUNCTION),
 	.who_keeps = who_keeps,
 	.of_thread = "the next operation of ",
 	.cure = cure,
-	.gain_ns = gain_ns,
 };
 
 static void conclude(const struct idle *idle, struct found *found)

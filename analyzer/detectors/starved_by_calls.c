@@ -36,12 +36,6 @@ static const char *cure(const struct trace_set *set, struct arena *texts,
 	}
 }
 
-/* Calls that are taken out of the loop give all of it back. */
-static uint64_t gain_ns(const struct starved_gpus *h)
-{
-	return h->ns;
-}
-
 /* Code is loaded once; what waits for a lock has its cost in the findings of the holder's call, too. */
 static void remark(const struct starved_gpus *h, struct finding *finding)
 {
@@ -58,7 +52,6 @@ static const struct starved_gpus_kind kind = {
 	.who_keeps = who_keeps,
 	.of_thread = "",
 	.cure = cure,
-	.gain_ns = gain_ns,
 	.remark = remark,
 };
 

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 #include "starved_gpus.h"
+#include "base/median.h"
 #include "findings/gpu_use.h"
 #include "findings/idle_price.h"
 #include "idle/callers.h"
@@ -29,6 +30,14 @@ static bool is_of(const struct idle_sum *sum, uint64_t causes)
 	return causes >> sum->key.cause & 1;
 }
 
+/* Where the thread was, and not only which calls it was between. */
+static bool has_place(const struct idle_sum *sum)
+{
+	const struct idle_part *part = &sum->longest;
+
+	return sum->key.code || idle_in_a_call(sum->key.cause) || part->fn == NO_FUNCTION;
+}
+
 static void add_sum(const struct starved_gpus_kind *kind, struct starved_gpus *h,
 		    const struct idle_sum *sum, uint64_t ns)
 {
@@ -38,13 +47,67 @@ static void add_sum(const struct starved_gpus_kind *kind, struct starved_gpus *h
 	}
 	h->ns += ns;
 	h->gaps += sum->count;
-	h->longest_ns = max_u64(h->longest_ns, sum->longest_ns);
 	if (!h->most || sum->ns > h->most->ns) {
 		h->most = sum;
 		h->most_ns = ns;
 	}
 	if (sum->key.code && (!h->in_python || sum->ns > h->in_python->ns))
 		h->in_python = sum;
+	if (has_place(sum) && (!h->placed || sum->ns > h->placed->ns)) {
+		h->placed = sum;
+		h->placed_ns = ns;
+	}
+}
+
+#define PLACED_PART 4 /* of the largest sum: what has a place is told of instead */
+
+/* "Before cuCtxSetCurrent" helps nobody, where there is a line to tell of. */
+static void prefer_place(struct starved_gpus *h)
+{
+	if (!h->most || has_place(h->most) || !h->placed || h->placed_ns < h->most_ns / PLACED_PART)
+		return;
+	h->most = h->placed;
+	h->most_ns = h->placed_ns;
+}
+
+/* What a sum has of its longest time between two calls. */
+struct gap_part {
+	size_t gpu;
+	uint64_t thread, at_ns, ns;
+};
+
+static int by_gap(const void *a, const void *b)
+{
+	const struct gap_part *x = a, *y = b;
+
+	return COMPARE(x->gpu, y->gpu) ?: COMPARE(x->thread, y->thread) ?: COMPARE(x->at_ns, y->at_ns);
+}
+
+/* Samples divide the longest time between two calls among several places: together they are what the program may do but once. */
+static void find_longest_gaps(const struct starved_gpus_kind *kind, const struct idle *idle,
+			      struct starved_gpus *gpus)
+{
+	struct gap_part *parts = xcalloc(HASH_COUNT(idle->sums.by_key) + 1, sizeof(*parts));
+	uint64_t gap_ns = 0;
+	size_t n = 0;
+
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next)
+		if (is_of(sum, kind->causes) && idle_price_left(idle, sum))
+			parts[n++] = (struct gap_part){
+				gpu_of_sum(idle, sum),
+				sum->longest.thread ? sum->longest.thread->index + 1 : 0,
+				sum->longest.at_ns, sum->longest_ns};
+	if (n)
+		qsort(parts, n, sizeof(*parts), by_gap);
+	for (size_t i = 0; i < n; i++) {
+		struct starved_gpus *h = &gpus[parts[i].gpu];
+
+		if (!i || !parts[i].at_ns || by_gap(&parts[i - 1], &parts[i]))
+			gap_ns = 0;
+		gap_ns += parts[i].ns;
+		h->longest_ns = max_u64(h->longest_ns, gap_ns);
+	}
+	free(parts);
 }
 
 static struct starved_gpus *look_at_gpus(const struct starved_gpus_kind *kind,
@@ -61,10 +124,10 @@ static struct starved_gpus *look_at_gpus(const struct starved_gpus_kind *kind,
 	}
 	for (size_t i = 0; i < idle->n_gpus; i++) {
 		gpus[i].gpu = &idle->gpus[i];
+		prefer_place(&gpus[i]);
 		gpus[i].work_ns = gpu_work_ns(idle->accounts->expect, gpus[i].gpu);
-		gpus[i].busy_most_ns =
-			gpus[i].work_ns - min_u64(idle_known_ns(gpus[i].gpu), gpus[i].work_ns);
 	}
+	find_longest_gaps(kind, idle, gpus);
 	return gpus;
 }
 
@@ -74,7 +137,6 @@ static void add_gpu(struct starved_gpus *process, const struct starved_gpus *gpu
 	process->ns += gpu->ns;
 	process->beside_ns += gpu->beside_ns;
 	process->work_ns += gpu->work_ns;
-	process->busy_most_ns += gpu->busy_most_ns;
 	process->gaps += gpu->gaps;
 	process->gpus++;
 	if (process->most && gpu->most->ns <= process->most->ns)
@@ -277,11 +339,14 @@ static void add_finding(const struct starved_gpus_kind *kind, const struct idle 
 	finding->origin.process = h->most->process;
 	finding->count = h->gaps;
 	finding->cost.own_ns = h->ns;
-	finding->cost.gain_high_ns = kind->gain_ns(h);
+	/* Up to all of it: what is waited for may become less, or be done by several threads while the GPU works. */
+	finding->cost.gain_high_ns = h->ns;
 	finding->cost.gain_known = true;
 	finding->cost.threads = h->costs;
 	finding->place.function = text_function(model->set, part->fn);
-	finding_look_up(finding, texts, part);
+	/* Where no Python was is not to be placed by the stacks of others, whose lines of Python say where these were. */
+	if ((part->stack && part->stack->n_python) || !h->in_python)
+		finding_look_up(finding, texts, part);
 	if (part->cause == IDLE_HOST_FUNCTION && part->object)
 		finding_name_place(finding, texts,
 				   &(struct named_place){.words = "",

@@ -13,10 +13,12 @@
 /* Of a GPU, or of the GPUs of a process that are cases. */
 struct starved_gpus {
 	uint64_t ns, beside_ns, longest_ns; /* ns: without what is beside */
-	uint64_t work_ns, busy_most_ns, gaps, gpus;
+	uint64_t work_ns, gaps, gpus;
 	const struct idle_sum *most; /* the sum with the most of it, … */
 	uint64_t most_ns; /* … and how much that is */
 	const struct idle_sum *in_python; /* the same of those with a stack in Python */
+	const struct idle_sum *placed; /* the same of those that are known to have been at some place */
+	uint64_t placed_ns;
 	const struct idle_gpu *gpu; /* one of them */
 	uint64_t by_cause[IDLE_CAUSE_COUNT];
 	struct thread_costs costs;
@@ -31,7 +33,6 @@ struct starved_gpus_kind {
 	const char *of_thread; /* before the thread's name: what of it was late */
 	const char *(*cure)(const struct trace_set *set, struct arena *texts,
 			    const struct starved_gpus *h);
-	uint64_t (*gain_ns)(const struct starved_gpus *h);
 	void (*remark)(const struct starved_gpus *h, struct finding *finding); /* NULL: nothing */
 };
 

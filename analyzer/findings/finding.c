@@ -62,6 +62,9 @@ const char *finding_where(const struct finding *f, struct arena *texts)
 
 	if (!found->words)
 		return NULL;
+	if (found->works && found->function) /* where it was is unknown: it ended with that call */
+		return arena_printf(texts, "work before %s%s%s", found->function, found->words,
+				    found->elsewhere ? " and elsewhere" : "");
 	return arena_printf(texts, "%s%s%s",
 			    found->function
 				    ?: found->works ? "work"

@@ -39,6 +39,8 @@ static const struct caller {
 	{"/threading.py", "acquire", "/threading.py", NULL, IDLE_LOCK, "a threading.Semaphore"},
 	{"/threading.py", "wait", "/threading.py", NULL, IDLE_LOCK,
 	 "a condition or an event of Python's"},
+	{"torch/autograd/graph.py", "_engine_run_backward", NULL, NULL, IDLE_LOCK,
+	 "PyTorch's backward pass, on a thread of its own"},
 	{NULL, .library = "libgomp.so", .cause = IDLE_LOCK, .name = "an OpenMP barrier"},
 	{NULL, .library = "libomp.so", .cause = IDLE_LOCK, .name = "an OpenMP barrier"},
 	{NULL, .library = "libiomp5.so", .cause = IDLE_LOCK, .name = "an OpenMP barrier"},

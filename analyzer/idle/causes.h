@@ -19,7 +19,7 @@
 	      "The thread that submits the GPU's work compiled a kernel. Within a loop that is most often for a size that has " \
 	      "not been there before: use few sizes (pad, or sort into buckets), torch.compile(dynamic=True) or mark_dynamic, " \
 	      "a static cache of keys and values, and keep the compilers' caches. TORCH_LOGS=recompiles says why torch.compile " \
-	      "compiles again.") \
+	      "compiles again. JAX compiles anew for each new function: call jax.jit once, outside of the loop.") \
 	CAUSE(IMPORT, "import", "importing modules of Python", \
 	      "The thread that submits the GPU's work imported modules. Import them before the loop.") \
 	CAUSE(TOKENIZE, "tokenize", "tokenizing", \

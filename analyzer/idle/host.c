@@ -111,8 +111,11 @@ struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 		sum = *recent = find_sum(sums, process, key);
 	sum->ns += ns;
 	sum->count++;
-	see_longest(&sum->longest, part, ns >= sum->longest_ns, sums->holds);
-	sum->longest_ns = max_u64(sum->longest_ns, ns);
+	/* Samples divide one time between two calls into several parts. */
+	sum->last_ns = ns + (part->at_ns && part->at_ns == sum->last_at_ns ? sum->last_ns : 0);
+	sum->last_at_ns = part->at_ns;
+	see_longest(&sum->longest, part, sum->last_ns >= sum->longest_ns, sums->holds);
+	sum->longest_ns = max_u64(sum->longest_ns, sum->last_ns);
 	return sum;
 }
 
@@ -270,7 +273,9 @@ static enum idle_cause cause_of(struct host_thread *h, const struct outside_reco
 	}
 	h->known[i] = (struct host_known){wait->return_address, wait->kind,
 					  idle_cause_of_stack(stack, cause)};
-	return h->known[i].cause;
+	cause = h->known[i].cause;
+	/* Others may do a library's work for it: threads that compile. Elsewhere it waits for them at the same address. */
+	return cause == IDLE_LOCK ? idle_cause_of_work(stack, cause) : cause;
 }
 
 /* The stack that was recorded with a wait. More waits for the same may have been added to the record since. */

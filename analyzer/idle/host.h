@@ -58,7 +58,8 @@ struct idle_sum {
 	const struct process *process;
 	struct reading_position created; /* when it came up */
 	struct idle_part longest;
-	uint64_t ns, count, longest_ns;
+	uint64_t ns, count, longest_ns; /* of one time between two calls, one wait, one call: */
+	uint64_t last_at_ns, last_ns; /* when the last one began, and what it has of it so far */
 	uint64_t priced_ns; /* of a GPU's: what findings have of it (findings/idle_price.h) */
 	/* Of waits for the GIL: who had it most often when samples were taken, and where that was; NULL: unknown. */
 	uint32_t gil_holder;

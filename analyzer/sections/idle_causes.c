@@ -8,6 +8,7 @@
 #include "idle/callers.h"
 #include "text/text.h"
 #include "text/where.h"
+#include "base/lines.h"
 #include "base/median.h"
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -86,15 +87,22 @@ static size_t first_of(const struct idle_writer *w, uint64_t owner)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
+/* Without what is between its brackets, which for templates is many lines: "rank(..)". */
+static const char *short_name(const struct idle_writer *w, const char *function)
+{
+	return function ? arena_take(w->texts, shorten_names(function, 3)) : NULL;
+}
+
 /* "main, app.c:12", "app+0x1234"; NULL: unknown. */
 static const char *words_of(const struct idle_writer *w, const struct place *place)
 {
+	const char *function = short_name(w, place->inner ?: place->function);
+
 	if (place->path && place->file)
-		return arena_printf(w->texts, "%s, %s:%d", place->inner ?: place->function ?: "?",
+		return arena_printf(w->texts, "%s, %s:%d", function ?: "?",
 				    path_basename(place->file), place->line);
-	if (place->path && place->function)
-		return arena_printf(w->texts, "%s (%s)", place->function,
-				    path_basename(place->path));
+	if (place->path && function)
+		return arena_printf(w->texts, "%s (%s)", function, path_basename(place->path));
 	return place->path ? arena_printf(w->texts, "%s+0x%llx", path_basename(place->path),
 					  (unsigned long long)place->offset)
 			   : NULL;
@@ -164,8 +172,10 @@ static const char *sampled_words(const struct idle_writer *w, const struct proce
 				  &place, &entry);
 		words = words_of(w, &place);
 		if (place.file && place.inner && place.function)
-			words = arena_printf(w->texts, "%s, inlined in %s", words, place.function);
-		library = entry.path ? entry.function ?: path_basename(entry.path) : NULL;
+			words = arena_printf(w->texts, "%s, inlined in %s", words,
+					     short_name(w, place.function));
+		library = entry.path ? short_name(w, entry.function) ?: path_basename(entry.path)
+				     : NULL;
 	}
 	return words && library ? arena_printf(w->texts, "%s: %s", words, library) : words;
 }
@@ -446,12 +456,13 @@ static int by_sum(const void *a, const void *b)
 	return COMPARE(y->ns, x->ns) ?: strcmp(x->first->cause, y->first->cause);
 }
 
-/* Where the program has to be changed: between the two. */
-static bool needs_place(const struct cause_row *row)
+/* Where the program has to be changed: of what has most of the cause's time. */
+static bool needs_place(const struct cause_sum *sum)
 {
-	enum idle_cause cause = idle_cause_of_code(row->cause);
+	enum idle_cause cause = idle_cause_of_code(sum->first->cause);
 
-	return row->site && (idle_runs_python(cause) || cause == IDLE_CPU);
+	return sum->first->site && sum->first->ns >= sum->ns / 2 &&
+	       (idle_runs_python(cause) || cause == IDLE_CPU);
 }
 
 const char *idle_causes_words(const struct idle_writer *w, const struct table *causes,
@@ -476,8 +487,9 @@ const char *idle_causes_words(const struct idle_writer *w, const struct table *c
 		if (i && sums[i].ns * 200 < whole_ns)
 			break;
 		words = arena_printf(w->texts, "%s%s%s%s%s%s %s", words, i ? ", " : "", row->name,
-				     needs_place(row) ? " (" : "",
-				     needs_place(row) ? row->site : "", needs_place(row) ? ")" : "",
+				     needs_place(&sums[i]) ? " (" : "",
+				     needs_place(&sums[i]) ? row->site : "",
+				     needs_place(&sums[i]) ? ")" : "",
 				     text_percent(w->texts, (double)sums[i].ns, (double)whole_ns));
 	}
 	return words;

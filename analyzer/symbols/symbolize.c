@@ -575,8 +575,12 @@ bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct pl
 		*entry = (struct place){0};
 		walked = walk_stack(s, stack, &walk, place);
 	}
-	if (walked == WALKED_TO_PROGRAM && walk.between)
+	if (walked == WALKED_TO_PROGRAM && walk.between) {
+		/* Templates of a library's headers, compiled into the program: nothing that it calls. */
+		if (entry->path && !strcmp(entry->path, place->path))
+			*entry = (struct place){0};
 		return true;
+	}
 	*entry = walk.between ? *entry : library;
 	*place = walk.framework;
 	return false;

@@ -368,10 +368,10 @@ static void take_rank(struct metadata *m)
 {
 	int64_t rank = number_of_ranks(m, "rank", -1);
 
-	m->has_rank = rank >= 0;
+	m->world_size = (uint32_t)number_of_ranks(m, "world_size", 0);
+	m->has_rank = rank >= 0 && m->world_size != 1; /* one alone is a program as any other */
 	m->rank = m->has_rank ? (uint32_t)rank : 0;
 	m->local_rank = (int32_t)number_of_ranks(m, "local_rank", -1);
-	m->world_size = (uint32_t)number_of_ranks(m, "world_size", 0);
 	m->restarts = (uint32_t)number_of_ranks(m, "restarts", 0);
 	m->job = text_of_ranks(m, "job");
 	m->rank_from = text_of_ranks(m, "rank_from");

@@ -190,11 +190,11 @@ static void test_starved_by_python(void **state)
 		strstr(json_string_value(json_object_get(finding, "fix")), "torch.compile"));
 	assert_int_equal(ns_of(finding, "python_line"), 17);
 	assert_int_equal(ns_of(finding, "gain_high_ns"), ns_of(finding, "cost_ns"));
-	/* Other work can only be done while the GPU works. */
+	/* Other work may become less, or be done by several threads. */
 	tell_hungry(s, &(struct hungry_story){
 			       .host_ns = 2 * MS, .gpu_ns = MS, .steps = 40, .results = true});
 	finding = found(s, "starved-by-host");
-	assert_in_range(ns_of(finding, "gain_high_ns"), 40 * MS, 45 * MS);
+	assert_int_equal(ns_of(finding, "gain_high_ns"), ns_of(finding, "cost_ns"));
 }
 
 /* ---- starved-by-calls ------------------------------------------------------------------------ */
