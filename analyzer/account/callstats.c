@@ -238,7 +238,7 @@ void callstats_finish(struct callstats *s, struct model *model)
 
 /* struct callstats, joined: direct, nested, counted, called, n_functions, threads, n_threads, devices, uses, used, all, answers,
  * last_failed, trials; not: model, n_processes, filtering (the whole's), run_ns (callstats_finish), named_elsewhere (while it is read). */
-/* struct calls_sum, joined: counted; not: count, total_ns, copied_bytes (callstats_finish sums them up). */
+/* struct calls_sum, joined: counted; not: count, total_ns, copied_bytes, fast_copies_ns (of threads and GPUs, which are one part's). */
 static void join_part(struct callstats *s, const struct callstats *more,
 		      const struct join_part *part)
 {

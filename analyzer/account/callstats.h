@@ -22,6 +22,7 @@ struct calls_sum {
 	uint64_t total_ns;
 	uint64_t counted; /* of counted functions */
 	uint64_t copied_bytes; /* by copies at any depth */
+	uint64_t fast_copies_ns; /* copy_most_ns of those on the fast path */
 };
 
 #define CALLSTATS_DEVICES 256

@@ -17,7 +17,8 @@ struct starved_gpus {
 	const struct idle_sum *most; /* the sum with the most of it, … */
 	uint64_t most_ns; /* … and how much that is */
 	const struct idle_sum *in_python; /* the same of those with a stack in Python */
-	const struct idle_sum *placed; /* the same of those that are known to have been at some place */
+	const struct idle_sum
+		*placed; /* the same of those that are known to have been at some place */
 	uint64_t placed_ns;
 	const struct idle_gpu *gpu; /* one of them */
 	uint64_t by_cause[IDLE_CAUSE_COUNT];

@@ -234,6 +234,14 @@ static void sum_up_waits(struct idle *idle, const struct idle_sum *const *sums, 
 			idle->threads.all[sums[i]->key.owner]->waited_ns += sums[i]->ns;
 }
 
+static uint64_t fast_copies_ns(const struct idle *idle, const struct idle_gpu *gpu)
+{
+	const struct callstats *stats = idle->accounts->stats;
+	uint32_t process = gpu->processes[0]->trace->index;
+
+	return stats->devices[callstats_index(stats, process, gpu->device)].fast_copies_ns;
+}
+
 void gpu_estimate_idle(const struct expect *expect, struct idle *idle)
 {
 	struct feeders f = {.of_thread =
@@ -246,7 +254,7 @@ void gpu_estimate_idle(const struct expect *expect, struct idle *idle)
 	for (i = 0; i < idle->n_gpus; i++) {
 		struct idle_gpu *gpu = &idle->gpus[i];
 		uint64_t work_ns = gpu_work_ns(expect, gpu), known_ns = idle_certain_ns(gpu);
-		uint64_t ns = gpu_looks_idle_ns(&gpu->looks, work_ns);
+		uint64_t ns = gpu_looks_idle_ns(&gpu->looks, work_ns, fast_copies_ns(idle, gpu));
 
 		if (gpu->n_processes == 1 && !idle_gpu_is_exact(gpu) &&
 		    ns > known_ns + work_ns / WORTH_PART)

@@ -59,9 +59,19 @@ void gpu_looks_see(struct idle *idle, const struct record *record)
 	see_rest(looks, look);
 }
 
+void gpu_looks_see_copy(struct idle *idle, const struct record *record)
+{
+	size_t index = streams_device_index(&idle->accounts->work, record);
+	uint32_t gpu = idle->users[index].gpu;
+
+	if (gpu && phase_has(&idle->accounts->expect->phases, record->process, record->ns))
+		idle->gpus[gpu - 1].looks.copies_ns += copy_most_ns(record_copy(record));
+}
+
 void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other)
 {
 	looks->busy_percent_most = max_u64(looks->busy_percent_most, other->busy_percent_most);
+	looks->copies_ns += other->copies_ns;
 	if (!other->n)
 		return;
 	looks->begin_ns = looks->n ? min_u64(looks->begin_ns, other->begin_ns) : other->begin_ns;
@@ -91,10 +101,14 @@ double gpu_looks_busy(const struct gpu_looks *looks)
 	return percent < 99 ? (percent + 1) / 100 : 1;
 }
 
-uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns)
+uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns, uint64_t fast_copies_ns)
 {
+	uint64_t idle_ns;
+
 	if (looks->n < LEAST ||
 	    looks->end_ns - looks->begin_ns + LAG_NS < work_ns / 100 * COVERED_PERCENT)
 		return 0;
-	return (uint64_t)((1 - gpu_looks_busy(looks)) * (double)work_ns);
+	/* A copy is no kernel: NVML does not count it. */
+	idle_ns = (uint64_t)((1 - gpu_looks_busy(looks)) * (double)work_ns);
+	return idle_ns - min_u64(idle_ns, looks->copies_ns + fast_copies_ns);
 }

@@ -460,6 +460,8 @@ void idle_see(struct idle *idle, const struct record *record, uint64_t in_calls_
 		see_sample(idle, record);
 	else if (unlikely(record->event == SPY_EV_GPU_LOOK))
 		gpu_looks_see(idle, record);
+	else if (record->event == SPY_EV_COPY)
+		gpu_looks_see_copy(idle, record);
 	if (!c)
 		return;
 	switch (record->event) {

@@ -51,6 +51,7 @@ void fast_path_close(struct fast_path *path, struct callstats *s)
 	device->count += path->calls;
 	device->total_ns += path->total_ns;
 	device->copied_bytes = add_capped(device->copied_bytes, path->copied_bytes);
+	device->fast_copies_ns += path->copies_ns;
 	if (s->uses[of_device].last_ns < path->last_ns)
 		s->uses[of_device].last_ns = path->last_ns;
 	*path = (struct fast_path){0};

@@ -24,7 +24,7 @@ struct fast_path {
 	uint8_t device;
 	uint64_t until_ns; /* until then the thread has been counted in cpu_pressure */
 	/* Since it opened: */
-	uint64_t calls, total_ns, copied_bytes;
+	uint64_t calls, total_ns, copied_bytes, copies_ns;
 	uint64_t last_ns; /* end of its last call */
 };
 
@@ -80,8 +80,10 @@ static __always_inline bool fast_path_take(struct fast_path *path, struct accoun
 	path->calls++;
 	path->total_ns += ns;
 	path->last_ns = record->ns;
-	path->copied_bytes =
-		add_capped(path->copied_bytes, signature->copy ? record_bytes(record) : 0);
+	if (unlikely(signature->copy)) {
+		path->copied_bytes = add_capped(path->copied_bytes, record_bytes(record));
+		path->copies_ns += copy_most_ns(record_copy(record));
+	}
 	if (!s->named_elsewhere ||
 	    unlikely(record->trace_fn >= record->stream->trace->n_functions)) {
 		s->called[signature->fn] = true;

@@ -204,6 +204,20 @@ static inline bool copy_is_pageable(const struct spy_rec_copy *copy)
 	return copy->src_kind == SPY_MEM_PAGEABLE || copy->dst_kind == SPY_MEM_PAGEABLE;
 }
 
+#define COPY_PAGEABLE_BYTES_IN_NS 3 /* by CUPTI 4.3 on an H200 (docs/VALIDATION.md) */
+#define COPY_PINNED_BYTES_IN_NS 12
+
+/* For how long a GPU was copying between it and the host, at most, if the machine is no slower than these. */
+static inline uint64_t copy_most_ns(const struct spy_rec_copy *copy)
+{
+	bool pinned = copy->src_kind == SPY_MEM_PINNED || copy->dst_kind == SPY_MEM_PINNED;
+
+	if (!copy_took_place(copy) || copy->direction == SPY_DIR_D2D ||
+	    copy->direction == SPY_DIR_H2H)
+		return 0;
+	return copy->bytes / (pinned ? COPY_PINNED_BYTES_IN_NS : COPY_PAGEABLE_BYTES_IN_NS);
+}
+
 /* From one GPU to another, as far as the recorder knew. */
 static inline bool copy_is_between_gpus(const struct spy_rec_copy *copy)
 {

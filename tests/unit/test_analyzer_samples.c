@@ -274,8 +274,9 @@ static void test_without_number(void **state)
 #define LONG_STEPS 60 /* of 100 ms, none of them waited for: the calls prove nothing */
 #define SHORT_STEPS 14
 
-/* NVML looks five times a second; first, then: the utilisation in the first second, and behind it. */
-static void looked_at(struct story *s, unsigned int steps, unsigned int first, unsigned int then)
+/* NVML looks five times a second; first, then: the utilisation in the first second, and behind it. copies: in each step. */
+static void looked_at_copies(struct story *s, unsigned int steps, unsigned int first,
+			     unsigned int then, const char *copies)
 {
 	struct samples m;
 	unsigned int i;
@@ -285,6 +286,8 @@ static void looked_at(struct story *s, unsigned int steps, unsigned int first, u
 	fputs("2us gpu device=0 name=\"A\" uuid=\"GPU-1\" pci=\"0\"\n", m.log);
 	for (i = 0; i < steps; i++) {
 		launch(s, 0, 4000);
+		if (copies)
+			call(s, 1000, 20000, copies);
 		sampled(&m, s->ns + MS, "place=1 state=1");
 		if (i % 2)
 			fprintf(m.log,
@@ -296,6 +299,11 @@ static void looked_at(struct story *s, unsigned int steps, unsigned int first, u
 	}
 	launch(s, 0, 4000);
 	conclude_with(s, &m);
+}
+
+static void looked_at(struct story *s, unsigned int steps, unsigned int first, unsigned int then)
+{
+	looked_at_copies(s, steps, first, then, NULL);
 }
 
 static void test_nvml(void **state)
@@ -342,6 +350,26 @@ static void test_nvml_of_a_short_run(void **state)
 	assert_in_range(ns_of(gpu(s), "estimated_ns"), work_ns * 38 / 100, work_ns * 40 / 100);
 	looked_at(s, SHORT_STEPS, 99, 10);
 	assert_int_equal(ns_of(gpu(s), "estimated_ns"), 0);
+}
+
+/* A GPU that copies runs no kernel, and is not idle: each step copies 90 MB, which may take 30 ms of 100. */
+static void test_nvml_beside_copies(void **state)
+{
+	static const char copies[] =
+		"copy cudaMemcpyAsync stream=0x11 direction=h2d src=pageable dst=device "
+		"bytes=90000000 caller=0x20";
+	static const char within[] =
+		"copy cudaMemcpyAsync stream=0x11 direction=d2d src=device dst=device "
+		"bytes=90000000 caller=0x20";
+	struct story *s = *state;
+	uint64_t work_ns;
+
+	looked_at_copies(s, LONG_STEPS, 10, 10, copies);
+	work_ns = ns_of(gpu(s), "work_ns");
+	assert_in_range(ns_of(gpu(s), "estimated_ns"), work_ns * 56 / 100, work_ns * 61 / 100);
+	looked_at_copies(s, LONG_STEPS, 10, 10, within);
+	work_ns = ns_of(gpu(s), "work_ns");
+	assert_in_range(ns_of(gpu(s), "estimated_ns"), work_ns * 87 / 100, work_ns * 90 / 100);
 }
 
 /* Layers on two GPUs: each step hands work to both, and waits for the second one. NVML says how much each worked. */
@@ -452,6 +480,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nvml, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_of_a_short_run, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nvml_beside_copies, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_launches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_launches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
