@@ -1,0 +1,447 @@
+# tests/gpu/jobs.py KIND: jobs as people write them, which are slow for one reason. Prints the shares of the working time of the functions that
+# are timed, by the program's own clock ("TRUTH fetch 43.5"), and a last value, which is the same bare and recorded. KIND: eager trainer
+# generate lightning gp graphs rejit flax agent server lock pool nan amp. Each needs the package that it imports; run by tests/gpu/planted.
+import os
+import sys
+import tempfile
+import time
+import warnings
+
+warnings.filterwarnings("ignore")
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+spent = {}
+started = 0.0
+
+
+def timed(function):
+    def wrapper(*args, **more):
+        begun = time.perf_counter()
+        try:
+            return function(*args, **more)
+        finally:
+            spent[function.__name__] = spent.get(function.__name__, 0) + time.perf_counter() - begun
+    wrapper.__wrapped__ = function
+    return wrapper
+
+
+def start():
+    global started
+    spent.clear()
+    started = time.perf_counter()
+
+
+def start_at(step, first):
+    if step == first:
+        import torch
+        torch.cuda.synchronize()
+        start()
+
+
+def end(value):
+    wall = time.perf_counter() - started
+    for name, seconds in sorted(spent.items(), key=lambda item: item[1]):
+        print("TRUTH", name, round(100 * seconds / wall, 1))
+    print("last value", value)
+
+
+# Small layers, step by step: each kernel is shorter than its launch.
+def eager():
+    import torch
+    net = torch.nn.Sequential(*[m for _ in range(6) for m in (torch.nn.Linear(128, 128), torch.nn.ReLU())]).cuda()
+    optimizer = torch.optim.Adam(net.parameters())
+    x, y = torch.randn(64, 128, device="cuda"), torch.randn(64, 128, device="cuda")
+    for step in range(3000):
+        start_at(step, 20)
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(net(x), y)
+        loss.backward()
+        optimizer.step()
+    end(round(float(loss), 4))
+
+
+@timed
+def encode(text):
+    vocabulary = {}
+    return [vocabulary.setdefault(word[:j + 1], len(vocabulary)) % 1000 for word in text.split() for j in range(len(word))]
+
+
+# transformers' Trainer, whose data set encodes in the same process.
+def trainer():
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+
+    class Texts(torch.utils.data.Dataset):
+        text = "the quick brown fox jumps over the lazy dog and then some more words come along " * 6
+
+        def __len__(self):
+            return 16 * 120
+
+        def __getitem__(self, i):
+            ids = torch.tensor((encode(self.text[i % 50:]) * 3)[:128])
+            return {"input_ids": ids, "labels": ids}
+
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=1000, n_positions=128, n_embd=256, n_layer=4, n_head=4))
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(output_dir=folder, per_device_train_batch_size=16, num_train_epochs=2, logging_steps=20,
+                                      save_strategy="no", report_to=[], disable_tqdm=True, dataloader_num_workers=0, seed=0)
+        start()
+        result = Trainer(model=model, args=arguments, train_dataset=Texts()).train()
+    end(round(result.training_loss, 3))
+
+
+def generate():
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=5000, n_embd=512, n_layer=8, n_head=8)).cuda().eval()
+    x = torch.randint(0, 5000, (1, 16), device="cuda")
+    with torch.no_grad():
+        for i in range(5):
+            if i == 1:
+                start()
+            y = model.generate(x, max_new_tokens=250 if i else 20, do_sample=False, pad_token_id=0)
+    end(int(y.sum()))
+
+
+# Lightning, with a matrix of confusion in Python in each step.
+def lightning():
+    import lightning
+    import numpy
+    import torch
+
+    class Data(torch.utils.data.Dataset):
+        def __len__(self):
+            return 64 * 150
+
+        def __getitem__(self, i):
+            return torch.full((256,), (i % 97) / 97.0), torch.tensor(i % 10)
+
+    class Net(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10))
+
+        def training_step(self, batch, i):
+            x, y = batch
+            out = self.net(x)
+            loss = torch.nn.functional.cross_entropy(out, y)
+            self.log("loss", loss, prog_bar=False)
+            self.confusion(out, y)
+            return loss
+
+        @timed
+        def confusion(self, out, y):
+            predicted, truth = out.argmax(1).cpu().numpy(), y.cpu().numpy()
+            matrix = numpy.zeros((10, 10))
+            for _ in range(12):
+                for a, b in zip(truth, predicted):
+                    matrix[a, b] += 1
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.01)
+
+    net = Net()
+    with tempfile.TemporaryDirectory() as folder:
+        loop = lightning.Trainer(max_epochs=2, accelerator="gpu", devices=1, logger=lightning.pytorch.loggers.CSVLogger(folder),
+                                 enable_progress_bar=False, enable_model_summary=False, enable_checkpointing=False, log_every_n_steps=10)
+        start()
+        loop.fit(net, torch.utils.data.DataLoader(Data(), batch_size=64, num_workers=0))
+    end(round(float(net.net[0].weight.sum()), 3))
+
+
+def gp():
+    import gpytorch
+    import torch
+    x = torch.rand(1200, 4).cuda()
+    y = torch.sin(x.sum(1) * 6)
+
+    class Model(gpytorch.models.ExactGP):
+        def __init__(self, x, y, likelihood):
+            super().__init__(x, y, likelihood)
+            self.mean = gpytorch.means.ConstantMean()
+            self.kernel = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel(ard_num_dims=4))
+
+        def forward(self, x):
+            return gpytorch.distributions.MultivariateNormal(self.mean(x), self.kernel(x))
+
+    likelihood = gpytorch.likelihoods.GaussianLikelihood().cuda()
+    model = Model(x, y, likelihood).cuda().train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    likelihood_of = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
+    for step in range(250):
+        start_at(step, 10)
+        optimizer.zero_grad()
+        loss = -likelihood_of(model(x), y)
+        loss.backward()
+        optimizer.step()
+        if loss.item() != loss.item():
+            break
+    end(round(float(loss), 2))
+
+
+# PyTorch Geometric: batches of graphs are put together in the same process.
+def graphs():
+    import torch
+    from torch_geometric.data import Data
+    from torch_geometric.loader import DataLoader
+    from torch_geometric.nn import GCNConv, global_mean_pool
+    all_graphs = [Data(x=torch.randn(30, 32), edge_index=torch.randint(0, 30, (2, 90)), y=torch.tensor([i % 3])) for i in range(2000)]
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b, self.out = GCNConv(32, 64), GCNConv(64, 64), torch.nn.Linear(64, 3)
+
+        def forward(self, data):
+            h = self.b(self.a(data.x, data.edge_index).relu(), data.edge_index).relu()
+            return self.out(global_mean_pool(h, data.batch))
+
+    @timed
+    def fetch(batches):
+        return next(batches, None)
+
+    net = Net().cuda()
+    optimizer = torch.optim.Adam(net.parameters())
+    for epoch in range(13):
+        start_at(epoch, 1)
+        batches = iter(DataLoader(all_graphs, batch_size=128, shuffle=False))
+        while (data := fetch(batches)) is not None:
+            data = data.to("cuda")
+            optimizer.zero_grad()
+            loss = torch.nn.functional.cross_entropy(net(data), data.y)
+            loss.backward()
+            optimizer.step()
+    end(round(float(loss), 2))
+
+
+# A new function is jitted in each epoch, and so compiled.
+def rejit():
+    import jax
+    import jax.numpy as jnp
+
+    def make_step(scale):
+        return jax.jit(lambda w, x: w - 1e-3 * scale * jax.grad(lambda w: jnp.mean((jnp.tanh(x @ w) - x) ** 2))(w))
+
+    @timed
+    def schedule(epoch, w):
+        step = make_step(1.0 / (1 + epoch))
+        return step, step(w, x).block_until_ready()
+
+    w, x = jnp.ones((512, 512)) * 0.01, jnp.ones((512, 512)) * 0.1
+    for epoch in range(40):
+        if epoch == 2:
+            start()
+        step, w = schedule(epoch, w)
+        for _ in range(40):
+            w = step(w, x)
+        w.block_until_ready()
+    end(round(float(w.sum()), 2))
+
+
+# Flax and Optax; images are turned on the host.
+def flax():
+    import flax.linen as nn
+    import jax
+    import jax.numpy as jnp
+    import numpy
+    import optax
+
+    class Net(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            for width in (512, 512, 512):
+                x = nn.relu(nn.Dense(width)(x))
+            return nn.Dense(10)(x)
+
+    net = Net()
+    images = numpy.random.default_rng(0).integers(0, 255, (4096, 64, 64, 1), dtype=numpy.uint8)
+    weights = net.init(jax.random.PRNGKey(0), jnp.ones((1, 4096)))
+    optimizer = optax.adam(1e-3)
+    state = optimizer.init(weights)
+
+    @jax.jit
+    def update(weights, state, x, y):
+        def loss_of(weights):
+            return optax.softmax_cross_entropy_with_integer_labels(net.apply(weights, x), y).mean()
+        loss, gradients = jax.value_and_grad(loss_of)(weights)
+        updates, state = optimizer.update(gradients, state)
+        return optax.apply_updates(weights, updates), state, loss
+
+    @timed
+    def load_batch(step):
+        chosen = (numpy.arange(256) * 7 + step) % 4096
+        batch = images[chosen].astype(numpy.float32) / 255
+        batch = numpy.stack([numpy.roll(image, step % 5, axis=1)[::-1] for image in batch])
+        return batch.reshape(256, -1), (chosen % 10).astype(numpy.int32)
+
+    for step in range(420):
+        if step == 20:
+            start()
+        x, y = load_batch(step)
+        weights, state, loss = update(weights, state, x, y)
+        if step % 5 == 0:
+            float(loss)
+    end(round(float(loss), 2))
+
+
+# Reinforcement learning: each action is fetched, and the environment is Python.
+def agent():
+    import numpy
+    import torch
+    policy = torch.nn.Sequential(torch.nn.Linear(8, 256), torch.nn.Tanh(), torch.nn.Linear(256, 4)).cuda()
+    optimizer = torch.optim.Adam(policy.parameters(), 1e-3)
+
+    @timed
+    def advance(states, actions):
+        for k in range(32):
+            row = states[k]
+            for j in range(8):
+                row[j] = 0.9 * row[j] + 0.1 * ((actions[k] + j) % 3) - 0.05
+        return float(states.sum())
+
+    for episode in range(22):
+        start_at(episode, 2)
+        states, logs, rewards = numpy.zeros((32, 8), dtype=numpy.float32), [], []
+        for _ in range(120):
+            chosen = torch.distributions.Categorical(logits=policy(torch.from_numpy(states).cuda()), validate_args=False)
+            actions = chosen.sample()
+            logs.append(chosen.log_prob(actions))
+            rewards.append(advance(states, actions.cpu().numpy()))
+        loss = -(torch.stack(logs).mean(1) * torch.tensor(rewards, device="cuda")).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    end(len(rewards))
+
+
+# An event loop that copies, computes and waits for the GPU within its coroutines.
+def server():
+    import asyncio
+    import torch
+    net = torch.nn.Sequential(*[torch.nn.Linear(4096, 4096) for _ in range(10)]).cuda().eval().half()
+
+    @timed
+    def infer(x):
+        with torch.no_grad():
+            return net(x.cuda()).float().cpu()
+
+    async def client(queue):
+        for _ in range(60):
+            answer = asyncio.get_running_loop().create_future()
+            await queue.put((torch.randn(256, 4096).half(), answer))
+            await answer
+            await asyncio.sleep(0.001)
+
+    async def serve(queue):
+        while True:
+            x, answer = await queue.get()
+            answer.set_result(infer(x))
+
+    async def run():
+        queue = asyncio.Queue()
+        task = asyncio.create_task(serve(queue))
+        infer(torch.randn(256, 4096).half())
+        start()
+        await asyncio.gather(*[client(queue) for _ in range(8)])
+        task.cancel()
+
+    asyncio.run(run())
+    end(0)
+
+
+# Threads that share a model, its lock held while they decode.
+def lock():
+    import threading
+    import torch
+    net = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(6)]).cuda().eval()
+    x, guard = torch.randn(64, 1024), threading.Lock()
+
+    def decode(y):
+        return sum(hash((round(float(v), 3), k)) % 7 for k, v in enumerate(y.flatten()[:3000]))
+
+    @torch.no_grad()
+    def handle(n):
+        for _ in range(n):
+            with guard:
+                decode(net(x.cuda()).cpu())
+            time.sleep(0.0005)
+
+    handle(20)
+    start()
+    threads = [threading.Thread(target=handle, args=(150,), name="worker-%d" % i) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    end(0)
+
+
+def pool():
+    import cupy
+    cupy.random.seed(0)
+    a = cupy.random.rand(2048, 2048, dtype=cupy.float32)
+
+    @timed
+    def trim():
+        cupy.get_default_memory_pool().free_all_blocks()
+
+    for step in range(300):
+        if step == 10:
+            cupy.cuda.Device().synchronize()
+            start()
+        b = cupy.sqrt(cupy.abs(a @ a))
+        b = b - b.mean()
+        a = b / cupy.abs(b).max()
+        trim()
+    end(round(float(cupy.abs(a).sum()), 0))
+
+
+# Each gradient is looked at in each step.
+def nan():
+    import torch
+    net = torch.nn.Sequential(*[m for _ in range(12) for m in (torch.nn.Linear(512, 512), torch.nn.GELU())]).cuda()
+    optimizer = torch.optim.AdamW(net.parameters())
+    x = torch.randn(128, 512, device="cuda")
+
+    @timed
+    def check():
+        for name, value in net.named_parameters():
+            if torch.isnan(value.grad).any():
+                raise SystemExit(name)
+
+    for step in range(500):
+        start_at(step, 20)
+        loss = (net(x) - x).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        check()
+        optimizer.step()
+    end(round(float(loss), 4))
+
+
+# A transformer in bfloat16 by autocast, as it is: its casts and small kernels leave half of the GPU's time unused.
+def amp():
+    import torch
+    torch.set_float32_matmul_precision("high")
+    layer = torch.nn.TransformerEncoderLayer(1024, 16, 4096, batch_first=True, dropout=0.0, norm_first=True)
+    net = torch.nn.TransformerEncoder(layer, 8, enable_nested_tensor=False).cuda()
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4, fused=True)
+    x = torch.randn(16, 512, 1024, device="cuda")
+    for step in range(90):
+        start_at(step, 5)
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = (net(x) - x).square().mean()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+    end(round(float(loss), 1))
+
+
+KINDS = [eager, trainer, generate, lightning, gp, graphs, rejit, flax, agent, server, lock, pool, nan, amp]
+if __name__ == "__main__":
+    run = {kind.__name__: kind for kind in KINDS}[sys.argv[1]]
+    if run not in (rejit, flax, pool):
+        import torch
+        torch.manual_seed(0)
+    run()
