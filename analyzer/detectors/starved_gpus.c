@@ -193,15 +193,18 @@ static const char *how_much(struct arena *texts, const struct starved_gpus *h)
 }
 
 /* ", most of it between train.py:17 in step and train.py:21 in step"; where it is known. */
-static const char *most_text(struct arena *texts, const struct trace_set *set,
+static const char *most_text(struct arena *texts, const struct model *model,
 			     const struct starved_gpus *h)
 {
+	const struct trace_set *set = model->set;
 	const struct idle_part *part = part_to_show(h);
 	const char *much = how_much(texts, h);
 	struct python_line line = python_line(part->stack),
 			   before = python_line(part->stack_before);
 	const char *at = text_python(texts, &line), *after = text_python(texts, &before);
 	const char *name = part->fn == NO_FUNCTION ? idle_name_of_stack(part->stack) : NULL;
+	const char *others = text_meanwhile(texts, model, h->most->process, h->most->meanwhile_tid,
+					    h->most->meanwhile);
 
 	if (h->most->key.cause == IDLE_HOST_FUNCTION)
 		return part->object ? arena_printf(texts, ", %s", much) : "";
@@ -214,8 +217,9 @@ static const char *most_text(struct arena *texts, const struct trace_set *set,
 	if (at && after && part->fn_before != NO_FUNCTION && part->fn != NO_FUNCTION)
 		return arena_printf(texts, ", %s between %s and %s", much, after, at);
 	if (at)
-		return arena_printf(texts, ", %s %s %s", much,
-				    part->fn == NO_FUNCTION ? "at" : "before", at);
+		return arena_printf(texts, ", %s %s %s%s%s", much,
+				    part->fn == NO_FUNCTION ? "at" : "before", at,
+				    others ? ", while " : "", others ?: "");
 	return "";
 }
 
@@ -294,7 +298,7 @@ static const char *what(const struct starved_gpus_kind *kind, const struct idle 
 			    text_percent(texts, (double)h->ns, (double)h->work_ns),
 			    h->gpus > 1 ? "their" : "its", kind->of_thread, who,
 			    h->gpus > 1 ? "one of them" : "it", causes_text(texts, h),
-			    most_text(texts, idle->accounts->model->set, h), beside);
+			    most_text(texts, idle->accounts->model, h), beside);
 }
 
 /* ---- findings -------------------------------------------------------------------------------- */

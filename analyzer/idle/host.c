@@ -99,6 +99,31 @@ static void see_longest(struct idle_part *longest, const struct idle_part *part,
 		set_longest(longest, &shown, holds);
 }
 
+static bool same_function(const struct stack *a, const struct stack *b)
+{
+	const struct python_frame *x = python_frame(a), *y = python_frame(b);
+
+	return x && y ? x->code == y->code : !x && !y && a->function == b->function;
+}
+
+static void vote_meanwhile(struct idle_sum *sum, const struct stack *place, uint32_t tid,
+			   uint64_t ns)
+{
+	if (!place)
+		return;
+	if (sum->meanwhile && same_function(place, sum->meanwhile)) {
+		sum->meanwhile_lead_ns += ns;
+		if (sum->meanwhile_tid != tid) /* several do the same */
+			sum->meanwhile_tid = 0;
+	} else if (sum->meanwhile && sum->meanwhile_lead_ns >= ns) {
+		sum->meanwhile_lead_ns -= ns;
+	} else {
+		sum->meanwhile_lead_ns = ns - (sum->meanwhile ? sum->meanwhile_lead_ns : 0);
+		sum->meanwhile = place;
+		sum->meanwhile_tid = tid;
+	}
+}
+
 struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 			       const struct process *process, const struct idle_part *part,
 			       uint64_t ns)
@@ -114,6 +139,7 @@ struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 	/* Samples divide one time between two calls into several parts. */
 	sum->last_ns = ns + (part->at_ns && part->at_ns == sum->last_at_ns ? sum->last_ns : 0);
 	sum->last_at_ns = part->at_ns;
+	vote_meanwhile(sum, part->meanwhile, part->meanwhile_tid, ns);
 	see_longest(&sum->longest, part, sum->last_ns >= sum->longest_ns, sums->holds);
 	sum->longest_ns = max_u64(sum->longest_ns, sum->last_ns);
 	return sum;
@@ -131,6 +157,7 @@ struct idle_sum *idle_sums_add_of(struct idle_sums *sums, uint64_t owner,
 
 	sum->ns += ns;
 	sum->count += count ?: 1;
+	vote_meanwhile(sum, from->meanwhile, from->meanwhile_tid, ns);
 	see_longest(&sum->longest, part, longest_ns >= sum->longest_ns, sums->holds);
 	sum->longest_ns = max_u64(sum->longest_ns, longest_ns);
 	return sum;
@@ -310,7 +337,53 @@ static const struct stack *sampled_between(const struct host_thread *h, uint64_t
 	return NULL;
 }
 
-void host_see_wait(struct host_thread *h, const struct record *record)
+#define MEANWHILE_LEAST_NS 2000000 /* a shorter wait has no sample in it, most often */
+#define MEANWHILE_THREADS 256 /* are looked at, for one wait */
+
+/* What the samples in that time stand for that found the thread running at a known place; the last one's place. */
+static uint64_t ran_us(const struct host_thread *h, uint64_t begin_ns, uint64_t end_ns,
+		       const struct stack **place)
+{
+	uint64_t us = 0;
+
+	*place = NULL;
+	for (uint64_t i = 1; i <= h->samples_size && i <= h->n_samples; i++) {
+		const struct host_sample *sample =
+			&h->samples[(h->n_samples - i) % h->samples_size];
+
+		if (sample->ns < begin_ns)
+			break;
+		if (sample->ns >= end_ns || !(sample->state & SPY_SAMPLE_RAN) || !sample->place)
+			continue;
+		*place = *place ?: sample->place;
+		us += sample->weight_us;
+	}
+	return us;
+}
+
+/* Nobody knows whom the thread waited for: which of the others ran most meanwhile? */
+static void look_meanwhile(const struct host_threads *threads, const struct thread *waiter,
+			   struct idle_part *part, uint64_t end_ns)
+{
+	const struct thread *thread = waiter->process->threads;
+	uint64_t most_us = 0, us;
+
+	for (unsigned int n = 0; thread && n < MEANWHILE_THREADS; thread = thread->next, n++) {
+		const struct host_thread *h =
+			thread != waiter ? host_thread_find(threads, thread) : NULL;
+		const struct stack *place;
+
+		us = h && h->n_samples ? ran_us(h, part->at_ns, end_ns, &place) : 0;
+		if (us <= most_us)
+			continue;
+		most_us = us;
+		part->meanwhile_tid = thread->tid;
+		part->meanwhile = place;
+	}
+}
+
+void host_see_wait(const struct host_threads *threads, struct host_thread *h,
+		   const struct record *record)
 {
 	const struct outside_record wait = decode_outside(record);
 	const struct stack *stack = stack_of(record, &wait), *sampled = NULL;
@@ -336,6 +409,9 @@ void host_see_wait(struct host_thread *h, const struct record *record)
 						    .object = wait.object,
 						    .stack = sampled ?: stack,
 						    .at_ns = begin_ns}};
+	if (last_wait(h)->part.cause == IDLE_LOCK && !wait.holder &&
+	    record->ns - begin_ns >= MEANWHILE_LEAST_NS)
+		look_meanwhile(threads, record->thread, &last_wait(h)->part, record->ns);
 }
 
 static uint64_t share(uint64_t ns, uint64_t part_ns, uint64_t whole_ns)

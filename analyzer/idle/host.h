@@ -17,6 +17,9 @@ struct idle_part {
 	uint32_t fn_before; /* the call before a time on a CPU; NO_FUNCTION unknown */
 	uint64_t address_before;
 	uint32_t holder; /* thread that had the lock, or was to end; 0 unknown */
+	/* Of a wait for a thread that is not known: another one of the program that ran meanwhile, and where; 0, NULL: unknown. */
+	uint32_t meanwhile_tid;
+	const struct stack *meanwhile;
 	/* Of a wait for a lock, or a function on the host: its address; 0 unknown. */
 	uint64_t object;
 	const struct thread *thread; /* whose time it is */
@@ -65,6 +68,10 @@ struct idle_sum {
 	uint32_t gil_holder;
 	const struct stack *gil_held_at;
 	struct idle_holder *holder; /* of waits for a thread that is known; NULL: none; owned */
+	/* Of other waits for threads: where another one ran meanwhile, in most of their time (Boyer and Moore's majority); tid 0: several. */
+	uint32_t meanwhile_tid;
+	const struct stack *meanwhile; /* NULL: unknown */
+	uint64_t meanwhile_lead_ns;
 	UT_hash_handle hh;
 };
 
@@ -188,8 +195,9 @@ const struct host_thread *host_thread_find(const struct host_threads *threads,
 					   const struct thread *thread);
 void host_threads_release(struct host_threads *threads);
 
-/* A record of a wait between calls. */
-void host_see_wait(struct host_thread *h, const struct record *record);
+/* A record of a wait between calls. threads: all, for what others did meanwhile. */
+void host_see_wait(const struct host_threads *threads, struct host_thread *h,
+		   const struct record *record);
 
 /* A sample of the thread. */
 void host_see_sample(struct host_thread *h, const struct host_sample *sample);

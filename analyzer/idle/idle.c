@@ -466,7 +466,8 @@ void idle_see(struct idle *idle, const struct record *record, uint64_t in_calls_
 		return;
 	switch (record->event) {
 	case SPY_EV_OUTSIDE:
-		host_see_wait(host_thread_get(&idle->threads, record->thread), record);
+		host_see_wait(&idle->threads, host_thread_get(&idle->threads, record->thread),
+			      record);
 		see_found_done(idle, record, c);
 		break;
 	case SPY_EV_HOST_FUNCTION:

@@ -17,6 +17,7 @@ struct cause_row {
 	const char *cause, *site, *name, *text;
 	const char *function; /* of code that a sample has interrupted; NULL: none, or nameless */
 	const char *holder_cause, *holder_site;
+	const char *meanwhile; /* where another thread ran; NULL: unknown */
 	uint64_t ns, holder;
 };
 
@@ -29,6 +30,7 @@ static const struct column columns[] = {
 	COLUMN_JSON(struct cause_row, holder, UNIT_PLAIN),
 	COLUMN_JSON(struct cause_row, holder_cause, UNIT_TEXT),
 	COLUMN_JSON(struct cause_row, holder_site, UNIT_TEXT),
+	COLUMN_JSON(struct cause_row, meanwhile, UNIT_TEXT),
 };
 
 #define KIND(key_) \
@@ -294,6 +296,7 @@ static size_t join(struct cause_row *rows, size_t n)
 		if (rows[i].ns > most) {
 			most = rows[i].ns;
 			rows[kept].site = rows[i].site;
+			rows[kept].meanwhile = rows[i].meanwhile;
 		}
 		rows[kept].ns += rows[i].ns;
 	}
@@ -335,7 +338,10 @@ static struct cause_row row_of(const struct idle_writer *w, const struct idle_su
 				.name = name_of(w, sum),
 				.function = sampled_function(w, sum->process, &sum->longest),
 				.ns = ns,
-				.holder = sum->holder ? sum->holder->tid : 0};
+				.holder = sum->holder ? sum->holder->tid : 0,
+				.meanwhile = text_meanwhile(w->texts, w->idle->accounts->model,
+							    sum->process, sum->meanwhile_tid,
+							    sum->meanwhile)};
 	enum idle_cause cause;
 	const struct idle_part *part = holders_part(sum, &cause);
 
@@ -432,9 +438,10 @@ const struct table *idle_causes(const struct idle_writer *w, const struct table_
 	n = cut(rows, n);
 	for (i = 0; i < n; i++)
 		rows[i].text = arena_printf(
-			w->texts, "%s  %s%s%s",
+			w->texts, "%s  %s%s%s%s%s",
 			text_percent(w->texts, (double)rows[i].ns, (double)whole_ns),
-			name_words(w, &rows[i]), rows[i].site ? ": " : "", rows[i].site ?: "");
+			name_words(w, &rows[i]), rows[i].site ? ": " : "", rows[i].site ?: "",
+			rows[i].meanwhile ? ", while " : "", rows[i].meanwhile ?: "");
 	*table = (struct table){
 		.kind = kind, .rows = n ? arena_take(w->texts, rows) : NULL, .n_rows = n};
 	return table;

@@ -123,6 +123,20 @@ const char *text_gil_holder(struct arena *texts, const struct model *model,
 			    at ? " at " : "", at ?: "");
 }
 
+const char *text_meanwhile(struct arena *texts, const struct model *model,
+			   const struct process *process, uint32_t tid, const struct stack *place)
+{
+	const struct thread *thread = tid ? model_find_thread(model, process, tid) : NULL;
+	struct python_line line = python_line(place);
+	const char *at = text_python(texts, &line);
+
+	if (!place)
+		return NULL;
+	return arena_printf(texts, "%s ran%s%s",
+			    thread ? text_thread(texts, thread, SPY_DEVICE_NONE) : "another thread",
+			    at ? " " : "", at ?: "");
+}
+
 /* The package's name is that of its folder, or of its file, where packages lie. */
 static const char *package_of(struct arena *texts, const char *file)
 {

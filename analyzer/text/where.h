@@ -34,6 +34,10 @@ const char *text_gil_holder(struct arena *texts, const struct model *model,
 			    const struct process *process, uint32_t holder,
 			    const struct stack *held_at);
 
+/* What another thread did while one waited: "thread 9 ran data.py:57 in decode"; tid 0: several did. NULL: it is unknown (place is NULL). */
+const char *text_meanwhile(struct arena *texts, const struct model *model,
+			   const struct process *process, uint32_t tid, const struct stack *place);
+
 /* What a program calls in a package: "torch.save", "numpy.ndarray.sum". */
 const char *text_python_called(struct arena *texts, const struct python_line *called);
 

@@ -246,6 +246,39 @@ static void test_holder(void **state)
 		       "train.py:22 in save"));
 }
 
+/* A semaphore names nobody: what another thread did meanwhile, in most of the waits. Not one that was blocked itself. */
+static void while_others(struct story *s, unsigned int state)
+{
+	struct samples m;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	begin_samples(&m);
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		fprintf(m.log, "%lluns sample of=9 place=%u state=%u weight=10000\n",
+			(unsigned long long)s->ns + 10 * MS, i % 4 ? 2 : 1, state);
+		s->ns += 20 * MS;
+		fprintf(s->log,
+			"%lluns outside kind=semaphore object=0x1000 caller=0x30 duration=19ms\n",
+			(unsigned long long)s->ns);
+	}
+	launch(s, 0, 4000);
+	fputs("slot 3 tid=9\n1us thread tid=9 name=\"decoder\"\n", m.log);
+	conclude_with(s, &m);
+}
+
+static void test_meanwhile(void **state)
+{
+	struct story *s = *state;
+
+	while_others(s, 1);
+	assert_true(is_said(s, " ran train.py:22 in save"));
+	while_others(s, 2);
+	assert_false(is_said(s, " ran train.py"));
+}
+
 /* Places without a number: each is that of the sample right behind it. */
 static void test_without_number(void **state)
 {
@@ -481,6 +514,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nvml_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_of_a_short_run, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_beside_copies, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_launches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_launches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
