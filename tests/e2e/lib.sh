@@ -81,13 +81,13 @@ spied() {
 		LD_PRELOAD="$first ${before:-} $shim ${after:-}" "$@"
 }
 
-# same NAME CMD...: runs CMD bare (at most 20 s) and spied (60 s, for sanitizers): standard output, standard error less
+# same NAME CMD...: runs CMD bare and spied (at most 60 s, for sanitizers): standard output, standard error less
 # our own lines, and exit status are the same. Leaves NAME.out, NAME.err (spied) for further looks.
 same() {
 	local name=$1 bare_status status
 	shift
 	rm -rf "$out"
-	(bare timeout -k 1 20 "$@") >"$name.bare" 2>"$name.bare_err"
+	(bare timeout -k 1 60 "$@") >"$name.bare" 2>"$name.bare_err"
 	bare_status=$?
 	(spied timeout -k 1 60 "$@") >"$name.out" 2>"$name.err"
 	status=$?
