@@ -61,7 +61,7 @@ static void add_sum(const struct starved_gpus_kind *kind, struct starved_gpus *h
 
 #define PLACED_PART 4 /* of the largest sum: what has a place is told of instead */
 
-/* "Before cuCtxSetCurrent" helps nobody, where there is a line to tell of. */
+/* A line, rather than "before cuCtxSetCurrent". */
 static void prefer_place(struct starved_gpus *h)
 {
 	if (!h->most || has_place(h->most) || !h->placed || h->placed_ns < h->most_ns / PLACED_PART)

@@ -27,7 +27,7 @@ static void see_rest(struct gpu_looks *looks, const struct spy_rec_gpu_look *loo
 /* What NVML says is of the last sixth of a second to second: then the GPU worked as it does in the working phase, and was recorded. */
 #define LAG_NS 1000000000
 
-static bool is_settled(const struct record *record, const struct phase *phase)
+static bool tells_of_phase(const struct record *record, const struct phase *phase)
 {
 	const struct process *process = record->thread->process;
 	uint64_t since_ns = max_u64(process->opened_ns, process->first_ns);
@@ -50,7 +50,7 @@ void gpu_looks_see(struct idle *idle, const struct record *record)
 		return;
 	looks = &idle->gpus[gpu - 1].looks;
 	looks->busy_percent_most = max_u64(looks->busy_percent_most, look->busy);
-	if (!is_settled(record, &phases->all[record->process]))
+	if (!tells_of_phase(record, &phases->all[record->process]))
 		return;
 	if (!looks->n++)
 		looks->begin_ns = record->ns;

@@ -3,6 +3,7 @@
  * between calls and gaps, and where idle time of a GPU is charged.
  */
 #include <stdlib.h>
+#include "base/median.h"
 #include "callers.h"
 #include "host.h"
 #include "model/python.h"
@@ -109,19 +110,16 @@ static bool same_function(const struct stack *a, const struct stack *b)
 static void vote_meanwhile(struct idle_sum *sum, const struct stack *place, uint32_t tid,
 			   uint64_t ns)
 {
+	bool same = place && sum->meanwhile && same_function(place, sum->meanwhile);
+
 	if (!place)
 		return;
-	if (sum->meanwhile && same_function(place, sum->meanwhile)) {
-		sum->meanwhile_lead_ns += ns;
-		if (sum->meanwhile_tid != tid) /* several do the same */
-			sum->meanwhile_tid = 0;
-	} else if (sum->meanwhile && sum->meanwhile_lead_ns >= ns) {
-		sum->meanwhile_lead_ns -= ns;
-	} else {
-		sum->meanwhile_lead_ns = ns - (sum->meanwhile ? sum->meanwhile_lead_ns : 0);
-		sum->meanwhile = place;
-		sum->meanwhile_tid = tid;
-	}
+	if (same && sum->meanwhile_tid != tid) /* several do the same */
+		sum->meanwhile_tid = 0;
+	if (!majority_moves(&sum->meanwhile_lead_ns, same, ns))
+		return;
+	sum->meanwhile = place;
+	sum->meanwhile_tid = tid;
 }
 
 struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
@@ -321,13 +319,18 @@ static struct host_wait *last_wait(const struct host_thread *h)
 	return &h->waits[(h->n_waits - 1) % h->waits_size];
 }
 
+/* The last one is the first. */
+static const struct host_sample *sample_at(const struct host_thread *h, uint64_t i)
+{
+	return &h->samples[(h->n_samples - i) % h->samples_size];
+}
+
 /* The last sample in that time that shows lines of Python; NULL: none. */
 static const struct stack *sampled_between(const struct host_thread *h, uint64_t begin_ns,
 					   uint64_t end_ns)
 {
 	for (uint64_t i = 1; i <= h->samples_size && i <= h->n_samples; i++) {
-		const struct host_sample *sample =
-			&h->samples[(h->n_samples - i) % h->samples_size];
+		const struct host_sample *sample = sample_at(h, i);
 
 		if (sample->ns < begin_ns)
 			break;
@@ -348,8 +351,7 @@ static uint64_t ran_us(const struct host_thread *h, uint64_t begin_ns, uint64_t 
 
 	*place = NULL;
 	for (uint64_t i = 1; i <= h->samples_size && i <= h->n_samples; i++) {
-		const struct host_sample *sample =
-			&h->samples[(h->n_samples - i) % h->samples_size];
+		const struct host_sample *sample = sample_at(h, i);
 
 		if (sample->ns < begin_ns)
 			break;
@@ -361,7 +363,7 @@ static uint64_t ran_us(const struct host_thread *h, uint64_t begin_ns, uint64_t 
 	return us;
 }
 
-/* Nobody knows whom the thread waited for: which of the others ran most meanwhile? */
+/* It is unknown whom the thread waited for: which of the others ran most meanwhile? */
 static void look_meanwhile(const struct host_threads *threads, const struct thread *waiter,
 			   struct idle_part *part, uint64_t end_ns)
 {
@@ -631,11 +633,6 @@ static bool tells_of(const struct host_thread *h, const struct host_sample *samp
 {
 	return !!(sample->state & SPY_SAMPLE_BLOCKED) == (cause == IDLE_UNEXPLAINED) &&
 	       host_sample_counts(h, sample);
-}
-
-static const struct host_sample *sample_at(const struct host_thread *h, uint64_t i)
-{
-	return &h->samples[(h->n_samples - i) % h->samples_size];
 }
 
 /* What the samples in that time stand for, in microseconds. */

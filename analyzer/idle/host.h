@@ -65,11 +65,10 @@ struct idle_sum {
 	uint64_t last_at_ns, last_ns; /* when the last one began, and what it has of it so far */
 	uint64_t priced_ns; /* of a GPU's: what findings have of it (findings/idle_price.h) */
 	/* Of waits for the GIL: who had it most often when samples were taken, and where that was; NULL: unknown. */
-	uint32_t gil_holder;
+	uint32_t gil_holder, meanwhile_tid;
 	const struct stack *gil_held_at;
 	struct idle_holder *holder; /* of waits for a thread that is known; NULL: none; owned */
-	/* Of other waits for threads: where another one ran meanwhile, in most of their time (Boyer and Moore's majority); tid 0: several. */
-	uint32_t meanwhile_tid;
+	/* Of other waits for threads: where another one ran meanwhile, in most of their time (majority_moves); tid 0: several. */
 	const struct stack *meanwhile; /* NULL: unknown */
 	uint64_t meanwhile_lead_ns;
 	UT_hash_handle hh;

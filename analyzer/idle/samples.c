@@ -3,6 +3,7 @@
  * record.
  */
 #include <stdlib.h>
+#include "base/median.h"
 #include "callers.h"
 #include "model/python.h"
 #include "samples.h"
@@ -57,17 +58,13 @@ static bool same_share(const struct sample_share *a, const struct sample_share *
 	       !a->place == !b->place;
 }
 
-/* A line of Python calls this and that: the stack that is shown is one of what it called most (Boyer and Moore's majority). */
+/* A line of Python calls this and that: the stack that is shown is one of what it called most (majority_moves). */
 static void vote(struct sample_share *share, const struct stack *place, uint64_t weight_us)
 {
-	if (!place || python_called(place).code == python_called(share->place).code) {
-		share->lead_us += weight_us;
-	} else if (share->lead_us >= weight_us) {
-		share->lead_us -= weight_us;
-	} else {
-		share->lead_us = weight_us - share->lead_us;
+	bool same = !place || python_called(place).code == python_called(share->place).code;
+
+	if (majority_moves(&share->lead_us, same, weight_us))
 		share->place = place;
-	}
 }
 
 static void add(struct sample_pool *pool, const struct host_sample *sample,

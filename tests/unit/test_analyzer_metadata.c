@@ -125,6 +125,13 @@ static void test_ranks(void **state)
 	assert_string_equal(m.job, "4711.0");
 	assert_string_equal(m.rank_from, "RANK");
 	metadata_release(&m);
+	/* One alone is a program as any other. */
+	assert_int_equal(
+		parse(&m,
+		      "/* CTF 1.8 */\nenv { tracer_name = \"cudaspy\"; rank = 0; world_size = 1; };\n"),
+		0);
+	assert_false(m.has_rank);
+	metadata_release(&m);
 	for (i = 0; i < ARRAY_SIZE(none); i++) {
 		text = xasprintf(
 			"/* CTF 1.8 */\nenv { tracer_name = \"cudaspy\"; job = \"\"; %s };\n",

@@ -246,7 +246,42 @@ static void test_holder(void **state)
 		       "train.py:22 in save"));
 }
 
-/* A semaphore names nobody: what another thread did meanwhile, in most of the waits. Not one that was blocked itself. */
+/* What is done once is no case, at however many places samples found it; again and again it is one. */
+static void busy_for(struct story *s, unsigned int every)
+{
+	struct samples m;
+	unsigned int i, j;
+
+	begin_with(s, "probes=1");
+	begin_samples(&m);
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, 5 * MS, 0x20);
+		s->ns += MS / 10;
+		if (i % every != every - 1)
+			continue;
+		for (j = 1; j < 10; j++)
+			sampled(&m, s->ns + j * 30 * MS,
+				j % 2 ? "place=1 state=1" : "place=2 state=1");
+		s->ns += 300 * MS;
+	}
+	launch(s, 0, 4000);
+	conclude_with(s, &m);
+}
+
+static void test_once(void **state)
+{
+	struct story *s = *state;
+
+	busy_for(s, STEPS / 2 + 1);
+	assert_true(charged(s, "python", "train.py:11 in load") > 100 * MS);
+	assert_true(charged(s, "python", "train.py:22 in save") > 100 * MS);
+	assert_null(found(s, "starved-by-host"));
+	busy_for(s, STEPS / 4);
+	assert_non_null(found(s, "starved-by-host"));
+}
+
+/* Of a semaphore: what another thread did meanwhile, in most of the waits. Not one that was blocked itself. */
 static void while_others(struct story *s, unsigned int state)
 {
 	struct samples m;
@@ -515,6 +550,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nvml_of_a_short_run, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_beside_copies, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_meanwhile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_launches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_launches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
