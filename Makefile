@@ -183,15 +183,20 @@ bench-build: $(BUILD)/bench/libcudaspy_empty.so $(SHIM) $(TOOL) sim
 
 # ---- tests ------------------------------------------------------------------------------------
 # Not optimized: they are compiled more often than they run. A unit test says in a comment which objects of the shim it needs: /* links: shim/inspect/memory.c */.
-# Those of the analyzer get all of it but main.
+# Those of the analyzer get all of it but main, as one library: to link it into each of them takes longer than to compile them.
 UNIT       := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
 ANALYZER_LIB := $(filter-out $(BUILD)/analyzer/cmd/main.c.o,$(ANALYZER_OBJ))
 links       = $(shell sed -n 's|^/\* links: \(.*\) \*/$$|\1|p' tests/unit/$(1).c)
 
-$(BUILD)/tests/unit/test_analyzer_%: tests/unit/test_analyzer_%.c $(ANALYZER_LIB)
+$(BUILD)/tests/unit/libanalyzer.so: $(ANALYZER_LIB)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^ $(TOOL_LIBS)
+
+$(BUILD)/tests/unit/test_analyzer_%: tests/unit/test_analyzer_%.c $(BUILD)/tests/unit/libanalyzer.so
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(CFLAGS_) -O0 -iquote analyzer -iquote tests/unit -Iinclude -o $@ $< $(ANALYZER_LIB) -lcmocka $(TOOL_LIBS)
+	$(Q)$(CC) $(CFLAGS_) -O0 -iquote analyzer -iquote tests/unit -Iinclude $(LDFLAGS) -o $@ $< $(BUILD)/tests/unit/libanalyzer.so -Wl,-rpath,'$$ORIGIN' -lcmocka $(TOOL_LIBS)
 
 # For tests/fuzz/run, which chooses compiler and sanitizers.
 FUZZ := $(BUILD)/tests/fuzz/fuzz_trace $(BUILD)/tests/fuzz/fuzz_digest
