@@ -15,7 +15,7 @@ kernel=$build/sim/libsimkernel.so
 play() {
 	local name=$1${2:+_$2}
 	rm -rf "$out" truth
-	mkdir -p truth lines misses reports
+	mkdir -p truth lines misses
 	"$sim" "$bin/scene" --script "$@" >script || fail "$*: no script"
 	CUDASPY_OUT=$out SPYSIM_SCRIPT=$tmp/script SPYSIM_TRUTH=$tmp/truth \
 		"$sim" env LD_PRELOAD="$first $shim $kernel" "$bin/scene" "$@" >play.out 2>play.err ||
@@ -28,13 +28,13 @@ play() {
 	fi
 	"$bin/judge" -v --name="$name" truth report.json >"lines/$name" 2>"misses/$name" ||
 		fail "$*: $(tail -n 1 "misses/$name")"
-	mv report.json "reports/$name"
 }
 
-# lacked_cpus NAME: in this run threads were ready to go on for a twentieth of the time.
-lacked_cpus() {
-	jq -e '.waits.not_running_ns > 0.05 * .waits.total_ns' "reports/$1" >/dev/null
+# disturbed LINE: by how many millionths of its calls' time the work in them ended late: what the machine did to that run.
+disturbed() {
+	sed -E 's/.* calls_ns=([0-9]+) .*late_ns=([0-9]+) .*/\1 \2/' "$1" | awk '{ printf "%d", 1e6 * $2 / ($1 + 1) }'
 }
+too_much=10000
 
 # A thread that loses its processor between two instructions of ours leaves a gap in what is known of a
 # lock with several readers: who is blamed on a wrong device by that is not the next time.
@@ -51,10 +51,10 @@ settle() {
 	done
 }
 
-# total: the verdict on all runs, to `sum`.
+# total RUN...: the verdict on these runs, to `sum`.
 total() {
 	local run
-	for run in "${runs[@]}"; do
+	for run; do
 		cat "lines/${run/ /_}"
 	done >all
 	"$bin/judge" --sum all >sum
@@ -69,24 +69,38 @@ for ((seed = begin; seed < begin + seeds; seed++)); do
 	settle random $seed
 done
 
-# On a machine that is busy with other things a run may be wrong of itself because its threads got no CPU,
-# most of all while one had a lock. If that costs a target, such runs get one more chance.
-total
+# A machine that gives a thread no CPU, most of all while it has a lock, makes a run another one than its script says. If that
+# costs a target, such runs are played again, and the one that the machine disturbed least counts; whether it is right does
+# not matter. What it disturbs each time is left out, if most runs are left.
+total "${runs[@]}"
 status=$?
+quiet=()
 if [ $status != 0 ]; then
 	for run in "${runs[@]}"; do
 		name=${run/ /_}
-		! "$bin/judge" --sum "lines/$name" >/dev/null && lacked_cpus "$name" || continue
-		replayed=$((replayed + 1))
-		# shellcheck disable=SC2086
-		play $run
+		for ((try = 1; try <= 3; try++)); do
+			least=$(disturbed "lines/$name")
+			! "$bin/judge" --sum "lines/$name" >/dev/null && [ "$least" -gt $too_much ] || break
+			replayed=$((replayed + 1))
+			cp "lines/$name" line && cp "misses/$name" miss
+			# shellcheck disable=SC2086
+			play $run
+			[ "$(disturbed "lines/$name")" -lt "$least" ] || { mv line "lines/$name" && mv miss "misses/$name"; }
+		done
+		[ "$(disturbed "lines/$name")" -gt $too_much ] || quiet+=("$run")
 	done
-	total
+	total "${runs[@]}"
 	status=$?
+	if [ $status != 0 ] && [ $((2 * ${#quiet[@]})) -gt ${#runs[@]} ] && [ ${#quiet[@]} -lt ${#runs[@]} ]; then
+		echo "left out, for they got no CPU: $((${#runs[@]} - ${#quiet[@]}))"
+		runs=("${quiet[@]}")
+		total "${runs[@]}"
+		status=$?
+	fi
 fi
 if [ $status != 0 ]; then
 	for run in "${runs[@]}"; do
-		[ ! -s "misses/${run/ /_}" ] || { echo "${run/ /_}:"; cat "misses/${run/ /_}"; }
+		[ ! -s "misses/${run/ /_}" ] || { echo "${run/ /_}: $(disturbed "lines/${run/ /_}") millionths late"; cat "misses/${run/ /_}"; }
 	done | head -n 100
 fi
 echo "every scene, and random ones with the seeds $begin to $((begin + seeds - 1)); $replayed played again:"

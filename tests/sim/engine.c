@@ -16,6 +16,7 @@
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -58,12 +59,69 @@ struct sim_op *sim_op_new(enum sim_op_kind kind, uint64_t duration_ns)
 	return op;
 }
 
+/* Those of copies from pageable memory have its bytes. Memory that is new each time costs each time the machine's page faults,
+ * which no CUDA call has: a driver's staging buffers are there. */
+enum { LARGE_BYTES = 64 << 10, LARGE_KEPT = 64, HUGE_PAGE = 2 << 20 };
+static struct sim_work *kept_works;
+static int kept_cnt;
+static struct sim_spin kept_lock;
+
+/* One that is large enough and not much too large, or NULL. */
+static struct sim_work *take_kept(size_t bytes)
+{
+	struct sim_work **p, *work = NULL;
+
+	sim_spin_lock(&kept_lock);
+	for (p = &kept_works; *p; p = &(*p)->next_kept)
+		if ((*p)->kept_bytes >= bytes && (*p)->kept_bytes <= 2 * bytes) {
+			work = *p;
+			*p = work->next_kept;
+			kept_cnt--;
+			break;
+		}
+	sim_spin_unlock(&kept_lock);
+	return work;
+}
+
+static bool keep(struct sim_work *work)
+{
+	bool kept;
+
+	sim_spin_lock(&kept_lock);
+	kept = kept_cnt < LARGE_KEPT;
+	if (kept) {
+		kept_cnt++;
+		work->next_kept = kept_works;
+		kept_works = work;
+	}
+	sim_spin_unlock(&kept_lock);
+	return kept;
+}
+
+/* All but the beginning is going to be written. */
+static void *huge_alloc(size_t bytes)
+{
+	size_t size = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	void *work = aligned_alloc(HUGE_PAGE, size);
+
+	if (work) {
+		madvise(work, size, MADV_HUGEPAGE);
+		memset(work, 0, 4096);
+	}
+	return work;
+}
+
 void *sim_work_new(size_t bytes, void (*run)(struct sim_work *work))
 {
-	struct sim_work *work = calloc(1, bytes);
+	bool large = bytes >= LARGE_BYTES;
+	struct sim_work *work = large ? take_kept(bytes) : NULL;
 
-	if (!work)
-		abort();
+	if (!work) {
+		work = bytes >= HUGE_PAGE ? huge_alloc(bytes) : calloc(1, bytes);
+		if (!work)
+			abort();
+		work->kept_bytes = large ? bytes : 0;
+	}
 	atomic_init(&work->refs, 1);
 	work->run = run;
 	return work;
@@ -71,7 +129,7 @@ void *sim_work_new(size_t bytes, void (*run)(struct sim_work *work))
 
 void sim_work_put(struct sim_work *work)
 {
-	if (work && atomic_fetch_sub(&work->refs, 1) == 1)
+	if (work && atomic_fetch_sub(&work->refs, 1) == 1 && !(work->kept_bytes && keep(work)))
 		free(work);
 }
 
@@ -697,6 +755,9 @@ void sim_engine_exit(void)
 void sim_engine_fork_child(void)
 {
 	atomic_store(&sim_engine.locked, 0);
+	atomic_store(&kept_lock.locked, 0); /* what was kept may be half in the list */
+	kept_works = NULL;
+	kept_cnt = 0;
 	worker_started = false;
 	active = NULL;
 }

@@ -373,6 +373,8 @@ void sim_sleep_until(uint64_t when_ns)
 	const uint64_t spin_ns = 60000;
 	uint64_t now = sim_now_ns();
 
+	if (when_ns <= now)
+		return;
 	if (when_ns > now + spin_ns) {
 		uint64_t t = when_ns - spin_ns;
 		struct timespec ts = {(time_t)(t / 1000000000u), (long)(t % 1000000000u)};
@@ -380,8 +382,9 @@ void sim_sleep_until(uint64_t when_ns)
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL))
 			;
 	}
-	while (sim_now_ns() < when_ns)
+	while ((now = sim_now_ns()) < when_ns)
 		sim_relax();
+	sim_note_late(now - when_ns);
 }
 
 /* Short work keeps the CPU, long work sleeps, unless the script wants it busy. */
@@ -391,10 +394,13 @@ void sim_work_for(uint64_t ns)
 
 	if (!ns)
 		return;
-	if (!sim_script.busy_work)
+	if (!sim_script.busy_work) {
 		sim_sleep_until(until_ns);
+		return;
+	}
 	while (sim_now_ns() < until_ns)
 		sim_relax();
+	sim_note_late(sim_now_ns() - until_ns);
 }
 
 /* The host's own work in a call. */

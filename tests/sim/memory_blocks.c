@@ -10,7 +10,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { GRANULE = 64 << 10, ARENA_PINNED = SIM_MAX_DEVICES, ARENA_MANAGED, ARENA_MAPPED, ARENAS };
+enum {
+	GRANULE = 64 << 10,
+	HUGE_FROM = 4 << 20,
+	ARENA_PINNED = SIM_MAX_DEVICES,
+	ARENA_MANAGED,
+	ARENA_MAPPED,
+	ARENAS
+};
 
 #define ARENA_BYTES (32ull << 30)
 #define MAPPED_BYTES \
@@ -139,6 +146,8 @@ static int carve(struct sim_block **out, struct arena *arena, uint64_t bytes)
 		block = block_alloc();
 		block->base = arena->base + arena->used;
 		arena->used += size;
+		if (size >= HUGE_FROM) /* a GPU has no page faults: the fewer the better */
+			madvise((void *)(uintptr_t)block->base, size, MADV_HUGEPAGE);
 	} else {
 		uint64_t base = block->base;
 

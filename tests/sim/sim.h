@@ -180,6 +180,7 @@ struct sim_wait {
 
 extern bool sim_waits_on;
 void sim_note_wait(struct sim_wait *wait); /* fills in dev, fn and outer_fn */
+void sim_note_late(uint64_t ns); /* work or a sleep took so much longer than it was to */
 void sim_waits_write(int fd, int tid, const struct sim_wait *waits, unsigned cnt);
 extern const char sim_waits_head[];
 
@@ -256,6 +257,8 @@ struct sim_work {
 	/* Run when the operation's end has come (a host function: when its start has come), on the
 	 * worker or, except for host functions, on a thread that waits. */
 	void (*run)(struct sim_work *work);
+	size_t kept_bytes; /* of a large one: it is kept when it is put away */
+	struct sim_work *next_kept;
 };
 
 struct sim_op {

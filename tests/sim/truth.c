@@ -1,7 +1,8 @@
 /*
  * tests/sim/truth.c: what really happened, written down: one line in truth.<pid>.tsv for each call
  * that entered an exported function; in waits.<pid>.tsv one for each wait inside a call (waits.c); in
- * gpu.<pid>.tsv one for each operation of a GPU (jobs.c); and in mps.<pid>.tsv whether it is a client of MPS, whose, and how long it waited to become one.
+ * gpu.<pid>.tsv one for each operation of a GPU (jobs.c); in late.<pid>.tsv how much longer its work took than it was to,
+ * which is the machine's doing; and in mps.<pid>.tsv whether it is a client of MPS, whose, and how long it waited to become one.
  * Runs on every thread that calls the simulator; both go into the thread's own buffer, which is
  * written when it is full, when the thread ends and at exit.
  */
@@ -69,6 +70,7 @@ static struct buffer *buffers;
 static struct sim_spin buffers_lock;
 static pthread_key_t buffer_key;
 static __thread struct buffer *my_buffer;
+static _Atomic uint64_t late_ns;
 
 static void write_all(int fd, const char *text, size_t bytes)
 {
@@ -239,9 +241,22 @@ void sim_truth_fork_child(void)
 	close(waits_fd);
 	close(gpu_fd);
 	open_files();
+	atomic_store_explicit(&late_ns, 0, memory_order_relaxed);
 	sim_self.tid = 0;
 	sim_self.span = NULL;
 	sim_self.depth = 0;
+}
+
+/* What the machine did to this process. */
+static void write_late(void)
+{
+	char text[32];
+	int fd = open_file("late", "#late_ns\n");
+
+	snprintf(text, sizeof(text), "%llu\n",
+		 (unsigned long long)atomic_load_explicit(&late_ns, memory_order_relaxed));
+	write_all(fd, text, strlen(text));
+	close(fd);
 }
 
 __attribute__((destructor)) static void truth_exit(void)
@@ -253,6 +268,7 @@ __attribute__((destructor)) static void truth_exit(void)
 	for (struct buffer *b = buffers; b; b = b->next)
 		flush(b);
 	sim_spin_unlock(&buffers_lock);
+	write_late();
 	sim_engine_exit();
 }
 
@@ -314,6 +330,11 @@ void sim_note_wait(struct sim_wait *wait)
 	cnt = atomic_load_explicit(&buffer->wait_cnt, memory_order_relaxed);
 	buffer->waits[cnt] = *wait;
 	atomic_store_explicit(&buffer->wait_cnt, cnt + 1, memory_order_release);
+}
+
+void sim_note_late(uint64_t ns)
+{
+	atomic_fetch_add_explicit(&late_ns, ns, memory_order_relaxed);
 }
 
 int sim_span_close(struct sim_span *span, int result)

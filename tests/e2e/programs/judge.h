@@ -45,6 +45,7 @@ struct account {
 	uint64_t not_running, reported_calls;
 };
 
+extern uint64_t truth_late_ns; /* by which work took longer than it was to: the machine's doing */
 extern struct wait *waits; /* by thread and begin */
 extern size_t wait_cnt;
 extern struct wait **locks; /* the lock rows by address and end */

@@ -345,6 +345,7 @@ void judge(const char *name, const char *path, bool verbose)
 	       root_ours, root_right);
 	printf(" clean=%d false_stalls=%u calls_ns=%" PRIu64, clean,
 	       clean ? false_stalls(report) : 0, books.calls_ns);
+	printf(" late_ns=%" PRIu64, truth_late_ns);
 	for (int b = 0; b < BUCKET_CNT; b++)
 		printf(" off_%s_ns=%" PRIu64, bucket_name[b], books.off[b]);
 	printf(" pairs=%u off_pairs=%u worst=%.4f worst_at=%s/%s\n", books.pairs, books.off_pairs,

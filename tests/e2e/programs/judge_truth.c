@@ -11,6 +11,7 @@
 const char *const bucket_name[BUCKET_CNT] = {"own",   "gpu_intended", "gpu_hidden", "lock",
 					     "ioctl", "queue",        "unexplained"};
 
+uint64_t truth_late_ns;
 struct wait *waits;
 size_t wait_cnt;
 struct wait **locks;
@@ -61,6 +62,11 @@ static void read_call(char **f)
 	a = account(atoi(f[0]), intern(f[3]));
 	a->calls++;
 	a->total += strtoull(f[6], NULL, 10) - strtoull(f[5], NULL, 10);
+}
+
+static void read_late(char **f)
+{
+	truth_late_ns += strtoull(f[0], NULL, 10);
 }
 
 static void read_file(const char *dir, const char *name, int columns, void (*line_fn)(char **))
@@ -120,6 +126,8 @@ void read_truth(const char *dir)
 			any = true;
 		} else if (!strncmp(entry->d_name, "truth.", 6)) {
 			read_file(dir, entry->d_name, 16, read_call);
+		} else if (!strncmp(entry->d_name, "late.", 5)) {
+			read_file(dir, entry->d_name, 1, read_late);
 		}
 	}
 	closedir(d);

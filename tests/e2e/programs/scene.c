@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "sim_program.h"
 
 enum { GROUPS_MAX = 8, THREADS_MAX = 16, DEVICES_MAX = 8, BUFFER_BYTES = 8 << 20, STACK_MAX = 64 };
@@ -514,10 +515,14 @@ static void prepare(struct worker *w)
 	OK(cudaEventCreate(&w->event));
 	OK(cudaMalloc(&w->gpu, BUFFER_BYTES));
 	OK(cudaMallocHost(&w->pinned, 1 << 21));
-	w->pageable = aligned_alloc(4096, BUFFER_BYTES);
+	w->pageable = aligned_alloc(2 << 20, BUFFER_BYTES);
 	if (!w->pageable)
 		die("no memory");
+	madvise(w->pageable, BUFFER_BYTES, MADV_HUGEPAGE);
 	memset(w->pageable, w->index, BUFFER_BYTES);
+	/* The simulator's GPUs have the machine's memory: its page faults are not to come in the scene's calls. */
+	memset(w->gpu, 0, BUFFER_BYTES);
+	memset(w->pinned, 0, 1 << 21);
 	OK(launch(&stub_delay, 1, w->stream));
 	OK(cudaStreamSynchronize(w->stream));
 }
