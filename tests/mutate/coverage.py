@@ -14,6 +14,7 @@ import operators
 from tree import MARKS_BYTES, read
 
 LONGEST_S = 75  # a test that takes longer is not for mutants
+LIBRARY = "libanalyzer.so"  # of the analyzer's unit tests
 FAILED_S = 30  # what one may take that did not come to its end in the measured build
 
 
@@ -117,6 +118,7 @@ class Coverage:
         snapshot = self.snapshot()
         build = os.path.basename(self.tree.covered)
         both = {name: Module(self.tree, os.path.join(self.tree.covered, name)) for name in ("libcudaspy.so", "cudaspy")}
+        library = {LIBRARY: Module(self.tree, os.path.join(self.tree.covered, "tests/unit", LIBRARY))}
         instrumented = {}
         for module in both.values():
             merge(instrumented, module.instrumented())
@@ -125,7 +127,9 @@ class Coverage:
         marks = os.path.join(self.folder, "marks")
         for name in names:
             modules = dict(both)
-            if tests[name] == "unit":
+            if name.startswith("test_analyzer_"):
+                modules.update(library)
+            elif tests[name] == "unit":
                 modules[name] = Module(self.tree, os.path.join(self.tree.covered, "tests/unit", name))
             lines = {}
             # What goes wrong in this slow build goes on from where it stopped, perhaps, the second time.
