@@ -13,6 +13,7 @@
 #include "table.h"
 #include "findings/gpu_use.h"
 #include "findings/idle_price.h"
+#include "starved_gpus.h"
 #include "text/text.h"
 
 #define LEAST_NS 50000000
@@ -262,6 +263,8 @@ static void look_at_gpu(const struct idle *idle, size_t gpu, struct launched *la
 struct handing_over {
 	uint64_t submits, waits, brief_ns, between_ns, in_calls_ns; /* without waits for GPUs */
 	uint64_t idle_ns; /* of the GPU, meanwhile */
+	/* Of idle_ns and between_ns: in work of the program's own; left out of both if it is a finding of its own. */
+	uint64_t own_ns, own_between_ns;
 	const struct idle_sum *most;
 };
 
@@ -303,6 +306,26 @@ static bool tells_more(const struct idle_sum *sum, const struct idle_sum *most)
 	return calls == most_calls ? sum->ns > most->ns : calls;
 }
 
+/* What of so much of a sum the program's own lines took in times so long that it has something else to do than to launch. */
+static uint64_t own_work_ns(const struct idle_sum *sum, uint64_t ns)
+{
+	if (sum->key.cause != IDLE_PYTHON || !sum->key.code || !sum->ns ||
+	    python_called(sum->longest.stack).code)
+		return 0;
+	return (uint64_t)((double)ns * (double)sum->long_ns / (double)sum->ns);
+}
+
+/* starved-by-host tells of it if it is enough. */
+static void leave_own_work(struct handing_over *o, uint64_t work_ns)
+{
+	if (o->own_ns < work_ns / STARVED_LEAST_PART) {
+		o->own_ns = 0;
+		return;
+	}
+	o->idle_ns -= o->own_ns;
+	o->between_ns -= o->own_between_ns;
+}
+
 static struct handing_over find_handing_over(const struct idle *idle, size_t number)
 {
 	const struct idle_gpu *gpu = &idle->gpus[number];
@@ -315,11 +338,14 @@ static struct handing_over find_handing_over(const struct idle *idle, size_t num
 		if (!(HANDING_OVER >> sum->key.cause & 1))
 			continue;
 		if (sum->key.owner < model->n_threads &&
-		    feeds(idle, model->threads[sum->key.owner], gpu))
+		    feeds(idle, model->threads[sum->key.owner], gpu)) {
 			o.between_ns += sum->ns;
+			o.own_between_ns += own_work_ns(sum, sum->ns);
+		}
 		if (gpu_of_sum(idle, sum) != number)
 			continue;
 		o.idle_ns += idle_price_left(idle, sum);
+		o.own_ns += own_work_ns(sum, idle_price_left(idle, sum));
 		if (tells_more(sum, o.most))
 			o.most = sum;
 	}
@@ -330,7 +356,7 @@ static bool is_estimated(const struct handing_over *o, uint64_t idle_ns, uint64_
 {
 	return o->most && o->submits && o->idle_ns >= LEAST_NS &&
 	       o->idle_ns >= work_ns / 100 * IDLE_LEAST_PERCENT &&
-	       o->idle_ns >= idle_ns / 100 * MEANWHILE_LEAST_PERCENT &&
+	       o->idle_ns + o->own_ns >= idle_ns / 100 * MEANWHILE_LEAST_PERCENT &&
 	       o->between_ns + o->in_calls_ns <= o->submits * SUBMIT_MOST_NS &&
 	       o->submits >= o->waits * EACH_WAIT_LEAST &&
 	       o->brief_ns >= o->between_ns / 100 * BRIEF_LEAST_PERCENT;
@@ -367,7 +393,7 @@ static void add_estimated(const struct idle *idle, size_t gpu, const struct hand
 		text_time(texts, (o->between_ns + o->in_calls_ns) / o->submits));
 	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
 		if (HANDING_OVER >> sum->key.cause & 1 && gpu_of_sum(idle, sum) == gpu)
-			sum->priced_ns = sum->ns;
+			sum->priced_ns = sum->ns - (o->own_ns ? own_work_ns(sum, sum->ns) : 0);
 }
 
 static void estimate(const struct idle *idle, struct found *found)
@@ -380,6 +406,7 @@ static void estimate(const struct idle *idle, struct found *found)
 		    is_reported(idle, gpu->processes[0], found))
 			continue;
 		o = find_handing_over(idle, i);
+		leave_own_work(&o, gpu_work_ns(idle->accounts->expect, gpu));
 		if (is_estimated(&o, idle_known_ns(gpu), gpu_work_ns(idle->accounts->expect, gpu)))
 			add_estimated(idle, i, &o, found);
 	}
@@ -405,7 +432,8 @@ const struct detector detector_launch_bound = {
 		"average. Where NVML's utilisation proves idle time: 30 % of the work or "
 		"more, and 80 % of the idle time, while threads handed over work, in 100 us or less for a call and what comes "
 		"before it, 20 calls or more for each wait, and of what they ran between calls 70 % in times of less than a millisecond; "
-		"then it is estimated. Without either: threads that spend half of their working time or more in "
+		"then it is estimated; what lines of the program's own take between calls, 250 us or more at a time, is "
+		"starved-by-host's where it is a fifth of the work. Without either: threads that spend half of their working time or more in "
 		"such calls, at their own cost, and wait for the GPU ten times or more, all "
 		"together for a tenth of that time at most; then it is inferred, and the idle "
 		"time is unknown.",

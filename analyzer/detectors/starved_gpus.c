@@ -15,14 +15,13 @@
 #include "text/text.h"
 #include "text/where.h"
 
-#define LEAST_PART 5 /* of the GPU's working phase */
 #define LEAST_NS 50000000
 
 static bool is_case(const struct starved_gpus *h)
 {
 	uint64_t repeated_ns = h->ns - min_u64(h->ns, h->longest_ns);
 
-	return repeated_ns >= LEAST_NS && repeated_ns >= h->work_ns / LEAST_PART;
+	return repeated_ns >= LEAST_NS && repeated_ns >= h->work_ns / STARVED_LEAST_PART;
 }
 
 static bool is_of(const struct idle_sum *sum, uint64_t causes)

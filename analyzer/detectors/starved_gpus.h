@@ -8,6 +8,8 @@
 #include "findings/detector.h"
 #include "idle/idle.h"
 
+#define STARVED_LEAST_PART 5 /* of the GPU's working phase */
+
 #define IDLE_CAUSE_BIT(name) (1ull << IDLE_##name)
 
 /* Of a GPU, or of the GPUs of a process that are cases. */

@@ -137,6 +137,8 @@ struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 	/* Samples divide one time between two calls into several parts. */
 	sum->last_ns = ns + (part->at_ns && part->at_ns == sum->last_at_ns ? sum->last_ns : 0);
 	sum->last_at_ns = part->at_ns;
+	/* (Short times between many calls come as one part that knows none of them.) */
+	sum->long_ns += part->fn != NO_FUNCTION && sum->last_ns >= IDLE_LONG_NS ? ns : 0;
 	vote_meanwhile(sum, part->meanwhile, part->meanwhile_tid, ns);
 	see_longest(&sum->longest, part, sum->last_ns >= sum->longest_ns, sums->holds);
 	sum->longest_ns = max_u64(sum->longest_ns, sum->last_ns);
@@ -154,6 +156,7 @@ struct idle_sum *idle_sums_add_of(struct idle_sums *sums, uint64_t owner,
 	uint64_t count = (uint64_t)((double)from->count * share);
 
 	sum->ns += ns;
+	sum->long_ns += (uint64_t)((double)from->long_ns * share);
 	sum->count += count ?: 1;
 	vote_meanwhile(sum, from->meanwhile, from->meanwhile_tid, ns);
 	see_longest(&sum->longest, part, longest_ns >= sum->longest_ns, sums->holds);

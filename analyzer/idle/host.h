@@ -50,6 +50,9 @@ struct idle_holder {
 	struct idle_part longest;
 };
 
+/* A thread that only hands work over has a call more often than that: it takes 5 to 50 us for each, from Python, too. */
+#define IDLE_LONG_NS 250000
+
 /* Parts at one place, summed. */
 struct idle_sum {
 	struct idle_sum_key {
@@ -63,6 +66,7 @@ struct idle_sum {
 	struct idle_part longest;
 	uint64_t ns, count, longest_ns; /* of one time between two calls, one wait, one call: */
 	uint64_t last_at_ns, last_ns; /* when the last one began, and what it has of it so far */
+	uint64_t long_ns; /* of ns: in times of IDLE_LONG_NS 250000or more */
 	uint64_t priced_ns; /* of a GPU's: what findings have of it (findings/idle_price.h) */
 	/* Of waits for the GIL: who had it most often when samples were taken, and where that was; NULL: unknown. */
 	uint32_t gil_holder, meanwhile_tid;

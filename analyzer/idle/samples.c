@@ -283,6 +283,8 @@ static void divide(struct idle_sums *sums, struct idle_sum *sum, const struct sa
 				host_sampled_part(&whole.longest, share->place, share->state);
 
 			sum->ns -= ns;
+			sum->long_ns = (uint64_t)((double)whole.long_ns * (double)sum->ns /
+						  (double)whole.ns);
 			idle_sums_add_of(sums, sum->key.owner, &part, ns, &whole);
 		}
 	}
