@@ -16,6 +16,13 @@ static const char *who_keeps(const struct starved_gpus *h)
 	return cause == IDLE_PYTHON || cause == IDLE_GC ? "Python keeps" : "the host keeps";
 }
 
+/* Most of it is in lines of the program's own that call no library. */
+static bool is_own_python(const struct starved_gpus *h)
+{
+	return h->most->key.code && h->most_ns > h->ns / 2 &&
+	       !python_called(h->most->longest.stack).code;
+}
+
 static const char *cure(const struct trace_set *set, struct arena *texts,
 			const struct starved_gpus *h)
 {
@@ -27,6 +34,9 @@ static const char *cure(const struct trace_set *set, struct arena *texts,
 		return idle_cause_meanings[cause];
 	switch (cause) {
 	case IDLE_PYTHON:
+		if (is_own_python(h))
+			return "Do it with fewer lines of Python (NumPy for its loops, or the GPU), or in other "
+			       "processes, a step ahead, while the GPU works.";
 		return "Less Python between the CUDA calls. PyTorch: torch.compile the step, or "
 		       "capture it in a CUDA graph; move .item(), .cpu() and prints out of the "
 		       "loop; prepare data in the loader's workers. JAX: jit the whole step, with "
