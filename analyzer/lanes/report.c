@@ -8,15 +8,26 @@
 
 /* ---- another reading --------------------------------------------------------------------------- */
 
-#define WINDOW_CALLS 20000 /* about so many are in one */
+#define WINDOW_ITEMS 20000 /* about so many calls, and no more of any other kind, are in one */
 #define WINDOW_LEAST_NS 1000000
 
-/* Around a moment, so wide that about so many calls are in it. */
+/* A graph's launch is one call and thousands of operations. */
+static uint64_t seen_of_commonest(const struct store *store)
+{
+	uint64_t n = store->calls_seen;
+
+	for (size_t kind = 0; kind < ITEM_KIND_COUNT; kind++)
+		n = max_u64(n, store->items_seen[kind]);
+	return n;
+}
+
+/* Around a moment, so wide that about so many items are in it. */
 static struct window window_of(const struct lanes *l, const struct moment *m)
 {
 	const struct model *model = &l->a->model;
 	double run_ns = (double)(model->last_ns - model->first_ns);
-	uint64_t width_ns = (uint64_t)(run_ns * WINDOW_CALLS / (double)(l->store.calls_seen + 1));
+	uint64_t width_ns =
+		(uint64_t)(run_ns * WINDOW_ITEMS / (double)(seen_of_commonest(&l->store) + 1));
 	uint64_t ns = m->end_ns - m->begin_ns, half_ns;
 
 	half_ns = max_u64(width_ns, WINDOW_LEAST_NS) / 2;

@@ -166,8 +166,10 @@ void store_add_call(struct store *store, struct lane *lane, struct call_item cal
 	call.whole = in_window(store, call.begin_ns, call.end_ns);
 	store->calls_seen++;
 	append_call(store, lane, &call, parts, n);
-	if (unlikely(store->n_calls > most(store, CALLS_MOST)))
+	if (unlikely(store->n_calls > max_u64(most(store, CALLS_MOST), 2 * store->left_calls))) {
 		merge_calls(store, most(store, CALLS_MOST) / 2);
+		store->left_calls = store->n_calls;
+	}
 }
 
 /* ---- other items ----------------------------------------------------------------------------- */
@@ -273,15 +275,35 @@ void store_add_item(struct store *store, struct lane *lane, enum item_kind kind,
 
 	own.end_ns = max_u64(own.begin_ns, own.end_ns);
 	own.whole = in_window(store, own.begin_ns, own.end_ns);
+	store->items_seen[kind]++;
 	append_item(store, lane, kind, &own);
-	if (unlikely(store->n_items[kind] > most(store, items_most[kind])))
+	if (unlikely(store->n_items[kind] >
+		     max_u64(most(store, items_most[kind]), 2 * store->left[kind]))) {
 		thin(store, kind, most(store, items_most[kind]) / 2);
+		store->left[kind] = store->n_items[kind];
+	}
 }
 
 /* ---- after the last one ------------------------------------------------------------------------ */
 
+/* What was in windows may be merged and dropped as all else is. */
+static void give_windows_up(struct store *store)
+{
+	for (size_t i = 0; i < store->n; i++) {
+		struct lane *lane = store->all[i];
+
+		for (size_t k = 0; k < lane->n_calls; k++)
+			lane->calls[k].whole = false;
+		for (size_t kind = 0; kind < ITEM_KIND_COUNT; kind++)
+			for (size_t k = 0; k < lane->n_items[kind]; k++)
+				lane->items[kind][k].whole = false;
+	}
+}
+
 void store_halve(struct store *store)
 {
+	if (!store->n_windows)
+		give_windows_up(store);
 	merge_calls(store, store->n_calls / 2);
 	for (size_t kind = 0; kind < ITEM_KIND_COUNT; kind++)
 		thin(store, (enum item_kind)kind, store->n_items[kind] / 2);

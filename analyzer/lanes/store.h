@@ -91,8 +91,11 @@ struct window {
 struct store {
 	struct lane **all;
 	size_t n;
-	uint64_t calls_seen; /* of the trace */
+	uint64_t calls_seen, items_seen[ITEM_KIND_COUNT]; /* of the trace */
 	uint64_t n_calls, n_items[ITEM_KIND_COUNT]; /* of all lanes */
+	/* So many the last round left: where windows keep more than there should be, the next one waits until there are twice
+	 * as many. */
+	uint64_t left_calls, left[ITEM_KIND_COUNT];
 	/* Calls, and operations, that lie within so much are merged; of others, shorter ones are dropped. 0: none. Where too
 	 * many are equally long, of the short ones one in so many is kept; 0: none is dropped for that. */
 	uint64_t merged_ns, least_ns[ITEM_KIND_COUNT], one_in[ITEM_KIND_COUNT];

@@ -1,0 +1,65 @@
+/*
+ * tests/unit/test_analyzer_store.c: how the items of the HTML report's timeline stay few (analyzer/lanes/store.c).
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdint.h>
+#include "lanes/store.h"
+
+#define MANY 300000
+#define MANY_CALLS 1200000 /* of those more may stay */
+
+static void fill(struct store *store, struct lane *lane)
+{
+	for (uint64_t i = 0; i < MANY; i++)
+		store_add_item(store, lane, ITEMS_IDLE,
+			       &(struct item){.begin_ns = 10 * i, .end_ns = 10 * i + 5});
+}
+
+static void test_few_stay(void **state)
+{
+	struct store store = {.run_ns = 10ull * MANY};
+	struct lane *lane = store_add_lane(&store, LANE_GPU);
+
+	(void)state;
+	fill(&store, lane);
+	assert_int_equal(store.items_seen[ITEMS_IDLE], MANY);
+	assert_true(store.n_items[ITEMS_IDLE] <= 100000);
+	assert_int_equal(store.n_items[ITEMS_IDLE] + store.dropped[ITEMS_IDLE], MANY);
+	store_release(&store);
+}
+
+/* All of them stay; each that comes must not cost a look at all before it, which would take hours here. */
+static void test_windows_keep_all(void **state)
+{
+	struct store store = {.run_ns = 10ull * MANY, .windows = {{0, UINT64_MAX}}, .n_windows = 1};
+	struct lane *lane = store_add_lane(&store, LANE_GPU);
+
+	(void)state;
+	fill(&store, lane);
+	assert_int_equal(store.n_items[ITEMS_IDLE], MANY);
+	for (uint64_t i = 0; i < MANY_CALLS; i++)
+		store_add_call(
+			&store, lane,
+			(struct call_item){.begin_ns = 10 * i, .end_ns = 10 * i + 5, .count = 1},
+			NULL, 0);
+	assert_int_equal(store.n_calls, MANY_CALLS);
+	/* Unless the windows are given up. */
+	store.n_windows = 0;
+	store_halve(&store);
+	assert_true(store.n_items[ITEMS_IDLE] <= MANY / 2);
+	assert_true(store.n_calls <= MANY_CALLS / 2);
+	store_release(&store);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_few_stay),
+		cmocka_unit_test(test_windows_keep_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
