@@ -96,11 +96,18 @@ OSRT_SUM = """
 
 NVTX_SUM = """
     SELECT coalesce(n.text, s.value) AS name, coalesce(d.text, '') AS domain, count(*) AS n, sum(n.eventType == 34) AS marks,
-           sum(n.eventType != 34 AND n.end IS NULL) AS open, coalesce(sum(n.end - n.start), 0) AS ns
+           sum(n.eventType != 34 AND n.end IS NULL) AS open, max(n.end - n.start) AS longest
     FROM NVTX_EVENTS AS n
     LEFT JOIN StringIds AS s ON s.id == n.textId
     LEFT JOIN NVTX_EVENTS AS d ON d.eventType == 75 AND d.domainId == n.domainId
     WHERE n.eventType IN (34, 59, 60) GROUP BY 1, 2"""
+
+NVTX_TRACE = """
+    SELECT coalesce(n.text, s.value) AS name, coalesce(d.text, '') AS domain, n.globalTid AS thread, n.start, n.end
+    FROM NVTX_EVENTS AS n
+    LEFT JOIN StringIds AS s ON s.id == n.textId
+    LEFT JOIN NVTX_EVENTS AS d ON d.eventType == 75 AND d.domainId == n.domainId
+    WHERE n.eventType IN (59, 60) AND n.end IS NOT NULL ORDER BY n.start"""
 
 
 def check_calls(db, report, said):
@@ -189,8 +196,21 @@ def check_gpus(db, report, said, operations):
     want("GPUs", db.one("SELECT count(*) FROM TARGET_INFO_GPU"), len(report["gpus"]))
 
 
+def covered(ranges):
+    """How long one of these is open, in order of their begin: of ranges in one another each nanosecond once."""
+    total, until = 0, -1 << 62
+    for begin, end in ranges:
+        total += max(end - max(begin, until), 0)
+        until = max(until, end)
+    return total
+
+
 def check_ranges(db, report, said):
-    """"step 1", "step 2" may be one row of the report: "step #"."""
+    """"step 1", "step 2" may be one row of the report: "step #". The time of a name is, in each thread, that in which one of
+    its ranges is open: of a function that calls itself it is that of the outermost."""
+    ranges = collections.defaultdict(lambda: collections.defaultdict(list))
+    for row in db.rows(NVTX_TRACE):
+        ranges[row["domain"], row["name"]][row["thread"]].append((row["start"], row["end"]))
     got = {(row["domain"], row["name"]): row for row in db.rows(NVTX_SUM)}
     for row in report["ranges"]:
         if row["names"] > 1:
@@ -198,7 +218,8 @@ def check_ranges(db, report, said):
         mine = got[row["domain"], row["name"]]
         want(f"ranges {row['name']}", (mine["n"] - mine["marks"], mine["marks"], mine["open"]), (row["count"], row["marks"], row["unended"]))
         if not mine["open"]:
-            want(f"time in {row['name']}", mine["ns"], row["ns"])
+            want(f"time in {row['name']}", sum(map(covered, ranges[row["domain"], row["name"]].values())), row["ns"])
+            want(f"longest of {row['name']}", mine["longest"] or 0, row["longest_ns"])
         said["ranges"] += row["count"]
 
 
