@@ -207,14 +207,18 @@ static void sum_edges(struct headline_row *row, const struct accounting *a)
 
 static const char *not_lost(struct arena *texts, const struct headline_row *row)
 {
-	const char *loading = "";
+	const char *loading = "", *in_kernel = "";
 
 	if (row->loading_ns)
 		loading =
 			arena_printf(texts, "loading code %s, ", text_time(texts, row->loading_ns));
+	/* Of buckets it is in the kernel module's, in which JSON and timelines have it. */
+	if (row->kernel_work_ns)
+		in_kernel = arena_printf(texts, " (%s of it in the kernel module)",
+					 text_time(texts, row->kernel_work_ns));
 	return arena_printf(texts,
-			    "own work %s, %swaits for the GPU that the calls are made for %s",
-			    text_time(texts, row->own_ns + row->kernel_work_ns), loading,
+			    "own work %s%s, %swaits for the GPU that the calls are made for %s",
+			    text_time(texts, row->own_ns + row->kernel_work_ns), in_kernel, loading,
 			    text_time(texts, row->gpu_intended_ns));
 }
 

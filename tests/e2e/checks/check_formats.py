@@ -207,10 +207,16 @@ class Checker:
             self.same("text", f"the beginning says {words!r}", " ".join(words.split()) in about, True)
         if not w or "waits" not in sections:
             return
-        for key, name in (("own", "own work"), ("loading", "loading code"), ("not_running", "not running"), ("unexplained", "unexplained")):
-            found = re.search(rf"\b{name} \(?([\d.]+ [num]?s)\b", sections["waits"])
+        # Own work has what such calls take in the kernel module in any case, and says so; of the kernel module the rest is lost.
+        own = re.search(r"\bown work ([\d.]+ [num]?s)(?: \(([\d.]+ [num]?s) of it in the kernel module\))?,", sections["waits"])
+        self.same("text", "waits: own work, and of that in the kernel module", own and own.groups(),
+                  (cell(w["own_ns"] + w["kernel_work_ns"], "ns"), cell(w["kernel_work_ns"], "ns") if w["kernel_work_ns"] else None))
+        for key, name in (("loading", "loading code"), ("gpu_intended", "the calls are made for"), ("gpu_hidden", "hidden GPU waits"),
+                          ("lock", "locks"), ("ioctl", "kernel module"), ("queue", "full queues"), ("not_running", "not running"),
+                          ("unexplained", "unexplained")):
+            found = re.search(rf"\b{name} (?:\((?=[^()]*\)))?([\d.]+ [num]?s)\b", sections["waits"])
             if found:
-                self.same("text", f"waits: {key}", found.group(1), cell(w[f"{key}_ns"], "ns"))
+                self.same("text", f"waits: {key}", found.group(1), cell(w[f"{key}_ns"] - (key == "ioctl") * w["kernel_work_ns"], "ns"))
 
     # ---- JSON with itself --------------------------------------------------------------------------------------------------
 
