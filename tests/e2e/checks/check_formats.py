@@ -118,22 +118,26 @@ class Checker:
         check_export.check_folded(path, report, "cause")
 
     def check_threads(self, form, timeline, report):
-        """Each thread's calls, and what their time went into."""
+        """Each thread's calls by function, and what their time went into. Several threads may have one number: an image and the one
+        that it becomes by exec(), or two of two hosts. Tracks of them have numbers of their own, and the real one in their name; so
+        what is compared is all rows of a number, in order."""
         sums = collections.defaultdict(collections.Counter)
         for s in timeline.slices:
             if s.category == "call":
                 parts = {b: s.arguments.get(f"{b}_ns", 0) for b in check_export.BUCKETS}
                 if not any(parts.values()):
                     parts["own"] = s.ns
-                sums[s.track[1]].update(parts)
-                sums[s.track[1]].update(total=s.ns, calls=1)
-        wanted = collections.defaultdict(collections.Counter)
+                sums[s.track, s.name].update(parts)
+                sums[s.track, s.name].update(total=s.ns, calls=1)
+        keys = ("total", "calls", *check_export.BUCKETS)
+        got, wanted = collections.defaultdict(list), collections.defaultdict(list)
+        for (track, function), row in sums.items():
+            number = int(re.search(r"(\d+)\)?$", timeline.tracks[track]).group(1))
+            got[number, function].append(tuple(row[key] for key in keys))
         for row in report["accounts"]:
-            wanted[row["thread"]].update({b: row[f"{b}_ns"] for b in check_export.BUCKETS})
-            wanted[row["thread"]].update(total=row["total_ns"], calls=row["calls"])
-        for thread, row in wanted.items():
-            for key, value in row.items():
-                self.same(form, f"{key} of thread {thread}", sums[thread][key], value)
+            wanted[row["thread"], row["function"]].append(tuple(row["calls" if key == "calls" else f"{key}_ns"] for key in keys))
+        for thread, function in got.keys() | wanted.keys():
+            self.same(form, f"{function} of thread {thread}: {', '.join(keys)}", sorted(got[thread, function]), sorted(wanted[thread, function]))
 
     # ---- findings ----------------------------------------------------------------------------------------------------------
 
