@@ -14,6 +14,7 @@
 
 #define PENDING_MOST 65536 /* of a thread; then they are shown without the call they are in */
 #define GAPS_MOST 64 /* likewise, of a thread that is in no call */
+#define ARROWS_MOST 65536 /* likewise, to a call that has not returned */
 #define DEPTH_WAIT 255 /* inside all calls of the same times */
 
 /* ---- what waits --------------------------------------------------------------------------------- */
@@ -237,9 +238,10 @@ static struct pending *add_wait(struct events *e, const struct wait *w, uint64_t
 	return p;
 }
 
-/* Was the holder in that call then? Which one is in progress is not known yet: where the holder is only concluded from what it
- * did before, it may be the next one. */
-static bool was_in_call(const struct events *e, const struct hold_interval *by, uint64_t ns)
+enum in_call { IN_CALL, IN_NONE, IN_CALL_UNKNOWN };
+
+/* Was the holder in that call then? Unknown: the call that it was in has not returned yet, or is lost. */
+static enum in_call was_in_call(const struct events *e, const struct hold_interval *by, uint64_t ns)
 {
 	const struct thread_account *c = thread_account_of(&e->source.shown->accounts, by->holder);
 	uint64_t number = c ? c->ring.n : 0;
@@ -253,15 +255,51 @@ static bool was_in_call(const struct events *e, const struct hold_interval *by, 
 		call = before;
 		number--;
 	}
-	if (call)
-		return call->begin_ns <= ns && call->fn == by->fn;
-	return by->measured || !number || completed_call_at(&c->ring, number - 1)->fn != by->fn;
+	if (!call)
+		return IN_CALL_UNKNOWN;
+	return call->begin_ns <= ns && call->fn == by->fn ? IN_CALL : IN_NONE;
+}
+
+static void defer_arrow(struct events *e, const struct thread *holder,
+			const struct pending_arrow *arrow)
+{
+	struct pending_slices *pending = pending_of(e, holder);
+
+	if (pending->n_arrows >= ARROWS_MOST)
+		return;
+	pending->arrows = grow(pending->arrows, pending->n_arrows, sizeof(*pending->arrows));
+	pending->arrows[pending->n_arrows++] = *arrow;
+}
+
+/* The thread's call has returned. Arrows to what was before it lead nowhere: that call is lost. */
+static void show_arrows(struct events *e, const struct completed_call *call)
+{
+	struct pending_slices *pending = pending_of(e, call->thread);
+	size_t n = 0;
+
+	for (size_t i = 0; i < pending->n_arrows; i++) {
+		const struct pending_arrow arrow = pending->arrows[i];
+
+		if (arrow.end_ns >= call->end_ns) {
+			pending->arrows[n++] = arrow;
+			continue;
+		}
+		if (arrow.end_ns < call->begin_ns || arrow.fn != call->fn)
+			continue;
+		events_flow(e, tracks_thread(&e->tracks, arrow.waiter)->calls, arrow.begin_ns,
+			    ++e->flows, false);
+		events_flow(e, tracks_thread(&e->tracks, call->thread)->calls, arrow.end_ns,
+			    e->flows, true);
+	}
+	pending->n_arrows = n;
 }
 
 /* The arrow ends where the holder certainly had the lock, in its call: as the wait begins, or where it was seen to have it. It
  * may have been released long before the waiter noticed. Arrows lead to later times. */
-static void add_holder(struct events *e, struct pending *p, const struct hold_interval *by)
+static void add_holder(struct events *e, const struct thread *waiter, struct pending *p,
+		       const struct hold_interval *by)
 {
+	struct pending_arrow arrow = {.waiter = waiter, .fn = by->fn};
 	bool is_sample = by->seen_end_ns;
 	uint64_t begin_ns = is_sample ? by->seen_begin_ns : by->begin_ns;
 	uint64_t end_ns = is_sample ? by->seen_end_ns : by->end_ns;
@@ -273,10 +311,19 @@ static void add_holder(struct events *e, struct pending *p, const struct hold_in
 	if (by->fn == NO_FUNCTION)
 		return;
 	add_argument(p, ARGUMENT_HOLDER_CALL, label_of_function(&e->labels, by->fn));
-	if (!was_in_call(e, by, at_ns))
-		return;
-	p->flow = ++e->flows;
-	events_flow(e, tracks_thread(&e->tracks, by->holder)->calls, at_ns, p->flow, true);
+	switch (was_in_call(e, by, at_ns)) {
+	case IN_CALL:
+		p->flow = ++e->flows;
+		events_flow(e, tracks_thread(&e->tracks, by->holder)->calls, at_ns, p->flow, true);
+		break;
+	case IN_CALL_UNKNOWN:
+		arrow.begin_ns = e->zero_ns + p->begin_ns;
+		arrow.end_ns = at_ns;
+		defer_arrow(e, by->holder, &arrow);
+		break;
+	case IN_NONE:
+		break;
+	}
 }
 
 /* Holders of a wait that are shown one by one. In a convoy of threads each of their waits has all of them. */
@@ -308,7 +355,7 @@ static size_t count_holders(const struct wait *w, const struct hold_interval **l
 	return n;
 }
 
-static void add_lock_wait(struct events *e, const struct wait *w)
+static void add_lock_wait(struct events *e, const struct thread *waiter, const struct wait *w)
 {
 	const struct hold_interval *longest, *by;
 	size_t n = count_holders(w, &longest), i, next_one;
@@ -319,7 +366,7 @@ static void add_lock_wait(struct events *e, const struct wait *w)
 		next_holder(w, w->n_intervals - 1, &end_ns);
 		p = add_wait(e, w, w->intervals[0].begin_ns, end_ns);
 		add_argument(p, ARGUMENT_HOLDERS, n);
-		add_holder(e, p, longest);
+		add_holder(e, waiter, p, longest);
 		return;
 	}
 	for (i = 0; i < w->n_intervals; i = next_one) {
@@ -327,7 +374,7 @@ static void add_lock_wait(struct events *e, const struct wait *w)
 		next_one = next_holder(w, i, &end_ns);
 		p = add_wait(e, w, by->begin_ns, end_ns);
 		add_argument(p, ARGUMENT_RELEASE, end_ns - max_u64(by->begin_ns, by->end_ns));
-		add_holder(e, p, by);
+		add_holder(e, waiter, p, by);
 	}
 }
 
@@ -338,7 +385,7 @@ static void add_waits(struct events *e, const struct completed_call *call)
 		struct pending *p;
 
 		if (w->n_intervals) {
-			add_lock_wait(e, w);
+			add_lock_wait(e, call->thread, w);
 		} else {
 			p = add_wait(e, w, w->begin_ns, w->end_ns);
 			if (w->ns != w->end_ns - w->begin_ns)
@@ -456,6 +503,7 @@ void events_on_call(void *data, const struct record *record, const struct comple
 			add_waits(e, call);
 		show_order(e, slice.track, from_ns, &slice);
 	}
+	show_arrows(e, call);
 	counters_see_call(e, record);
 	events_show_findings(e, slice.end_ns);
 }

@@ -331,8 +331,10 @@ void events_finish(struct events *e)
 
 void events_free(struct events *e)
 {
-	for (size_t i = 0; i < e->n_pending; i++)
+	for (size_t i = 0; i < e->n_pending; i++) {
 		free(e->pending[i].all);
+		free(e->pending[i].arrows);
+	}
 	for (size_t i = 0; i < e->source.known->set->n_traces; i++)
 		free(e->kernels[i]);
 	free(e->pending);

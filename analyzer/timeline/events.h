@@ -36,9 +36,19 @@ struct pending {
 	struct slice_argument arguments[PENDING_ARGUMENTS];
 };
 
+/* From a wait to the call in which this thread had the lock, which has not returned yet; times are those of records. */
+struct pending_arrow {
+	const struct thread *waiter;
+	uint64_t begin_ns, end_ns;
+	uint32_t fn; /* the holder's call */
+};
+
+/* Of a thread. */
 struct pending_slices {
 	struct pending *all;
 	size_t n, room;
+	struct pending_arrow *arrows;
+	size_t n_arrows;
 };
 
 /* Numbers of names of small enums, + 1. */
