@@ -70,4 +70,26 @@ mkdir cut
 for trace in $(traces ranks); do
 	"$here/cut_trace.py" "$trace" "cut/${trace##*/}" lost 0.5 0.6 >/dev/null || fail "$trace cannot be cut"
 done
-checked ranks four jobs getter contention starved starved_gpu feeders functions windows killed parts gap cut
+# Calls that take time in the kernel module in any case, and more when others are there.
+for us in 300 1500; do
+	"$sim" "$bin/scene" --script ioctl_no_lock | sed "s/^ioctl .*/ioctl cuStreamWaitEvent $us/" >"requests.$us"
+	recorded kernel SPYSIM_SCRIPT="requests.$us" LD_PRELOAD="$shim $build/sim/libsimkernel.so" "$bin/scene" ioctl_no_lock
+done
+# Threads of one number, for an image becomes another; ranges in others of their name; a program that has gone.
+recorded exec "$bin/life" again exec calls 5
+nested_ranges=
+"$bin/nvtx" >/dev/null 2>&1
+if [ $? != 77 ]; then # there are headers of NVTX
+	recorded nested_ranges "$bin/nvtx" deep 5
+	nested_ranges=nested_ranges
+fi
+cp "$bin/windows" gone_soon
+recorded gone "$tmp/gone_soon" memory
+rm gone_soon
+# Of each second thread not all calls are there: others waited for it in one that is lost.
+cp -r contention torn
+for stream in torn/*/stream_*[13579]_tail; do
+	truncate -s $(($(stat -c %s "$stream") / 3)) "$stream"
+done
+# shellcheck disable=SC2086
+checked kernel exec $nested_ranges gone torn ranks four jobs getter contention starved starved_gpu feeders functions windows killed parts gap cut
