@@ -94,7 +94,7 @@ mps_start() {
 
 # mps_stop: a client that is left, or hangs, does not keep the daemon alive after its folder is gone.
 mps_stop() {
-	[ "${CUDA_MPS_PIPE_DIRECTORY:-}" = "$work/mps" ] || return 0
+	[ "${CUDA_MPS_PIPE_DIRECTORY:-}" = "${work:-}/mps" ] || return 0
 	if [ -n "${mps_control:-}" ]; then
 		echo quit -t 5 | timeout 20 "$mps_control" >/dev/null 2>&1
 		cp "$work"/mps-log/*.log "$visit/" 2>/dev/null
