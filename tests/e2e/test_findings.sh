@@ -12,7 +12,7 @@
 # A finding speaks if it is not a minor one. It is right if it is the detector's whose fault it is, at a
 # call that the faulty function makes (or at none); else it is false. Costs are compared where the truth
 # knows them (the third column of `faults --list`), with the time in the calls where the report does not; time
-# that the thread had no processor, by the kernel's account, may be part of them or not. On a machine with other
+# that the thread had no processor, by the kernel's account or because work ended late (late.PID.tsv), may be part of them or not. On a machine with other
 # work a thread may lose it anywhere: a run that does not come out right is played again, twice, or oftener while the
 # machine has such work (lib.sh), and the table says how often that was.
 . "$(dirname "$0")/lib.sh"
@@ -37,7 +37,7 @@ judged() {
 		.severity] | @tsv)' \
 		report.json >rows || fail "$1: accounts or findings that cannot be read"
 	awk '{ print >($1 == "#" ? "idle" : "findings") }' rows
-	awk -F'\t' -v name="$1" -v clean="$2" '
+	awk -F'\t' -v name="$1" -v clean="$2" -v late="$(awk '!/^#/ { ns += $1 } END { print ns + 0 }' truth/late.*.tsv)" '
 	FILENAME == ARGV[1] { known[$1] = 1; next }
 	FILENAME == ARGV[2] { split($0, row, " ")
 		detector[row[1]] = row[2]; kind[row[1]] = row[3]; calls[row[1]] = "|" row[4] "|"; also[row[1]] = row[6]; next }
@@ -112,7 +112,7 @@ judged() {
 	function compared(h) {
 		if (kind[h] == "-")
 			return "- -"
-		return kind[h] == "lock" && collide ? locked + 0 " " locked + 0 : truth[h] - lost(h) " " truth[h] + 0
+		return kind[h] == "lock" && collide ? locked + 0 " " locked + 0 : truth[h] - (late > lost(h) ? late : lost(h)) " " truth[h] + 0
 	}
 	function lost(h,   i, j, k, names, ns) {
 		k = split(substr(calls[h], 2, length(calls[h]) - 2), names, "|")
