@@ -306,12 +306,10 @@ static bool tells_more(const struct idle_sum *sum, const struct idle_sum *most)
 	return calls == most_calls ? sum->ns > most->ns : calls;
 }
 
-/* What of so much of a sum the program's own lines took, as samples found, in times so long that it has something else to do than
- * to launch. */
+/* What of so much of a sum the program's own lines took in times so long that it has something else to do than to launch. */
 static uint64_t own_work_ns(const struct idle_sum *sum, uint64_t ns)
 {
-	if (sum->key.cause != IDLE_PYTHON || !sum->key.code || !sum->ns ||
-	    sum->longest.fn != NO_FUNCTION || python_called(sum->longest.stack).code)
+	if (!sum->ns || !idle_sum_is_own_python(sum))
 		return 0;
 	return (uint64_t)((double)ns * (double)sum->long_ns / (double)sum->ns);
 }

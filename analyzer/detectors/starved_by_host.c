@@ -16,11 +16,9 @@ static const char *who_keeps(const struct starved_gpus *h)
 	return cause == IDLE_PYTHON || cause == IDLE_GC ? "Python keeps" : "the host keeps";
 }
 
-/* Most of it is in lines of the program's own that call no library, as samples found. */
 static bool is_own_python(const struct starved_gpus *h)
 {
-	return h->most->key.code && h->most->longest.fn == NO_FUNCTION && h->most_ns > h->ns / 2 &&
-	       !python_called(h->most->longest.stack).code;
+	return h->most_ns > h->ns / 2 && idle_sum_is_own_python(h->most);
 }
 
 static const char *cure(const struct trace_set *set, struct arena *texts,

@@ -137,8 +137,9 @@ struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 	/* Samples divide one time between two calls into several parts. */
 	sum->last_ns = ns + (part->at_ns && part->at_ns == sum->last_at_ns ? sum->last_ns : 0);
 	sum->last_at_ns = part->at_ns;
-	/* (Short times between many calls come as one part that knows none of them.) */
-	sum->long_ns += part->fn != NO_FUNCTION && sum->last_ns >= IDLE_LONG_NS ? ns : 0;
+	/* (Short times between many calls come as one part that knows none of them, and no place.) */
+	if ((part->fn != NO_FUNCTION || part->stack) && sum->last_ns >= IDLE_LONG_NS)
+		sum->long_ns += ns;
 	vote_meanwhile(sum, part->meanwhile, part->meanwhile_tid, ns);
 	see_longest(&sum->longest, part, sum->last_ns >= sum->longest_ns, sums->holds);
 	sum->longest_ns = max_u64(sum->longest_ns, sum->last_ns);
@@ -162,6 +163,12 @@ struct idle_sum *idle_sums_add_of(struct idle_sums *sums, uint64_t owner,
 	see_longest(&sum->longest, part, longest_ns >= sum->longest_ns, sums->holds);
 	sum->longest_ns = max_u64(sum->longest_ns, longest_ns);
 	return sum;
+}
+
+bool idle_sum_is_own_python(const struct idle_sum *sum)
+{
+	return sum->key.cause == IDLE_PYTHON && sum->key.code && sum->longest.fn == NO_FUNCTION &&
+	       !python_called(sum->longest.stack).code;
 }
 
 void idle_sums_release(struct idle_sums *sums)

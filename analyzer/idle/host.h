@@ -94,6 +94,10 @@ struct idle_sums {
 struct idle_sum_key idle_sum_key_of(uint64_t owner, const struct process *process,
 				    const struct idle_part *part);
 
+/* Did samples find the thread in a line of the program's own that calls no library? Between calls without one the line is the
+ * next call's. */
+bool idle_sum_is_own_python(const struct idle_sum *sum);
+
 static inline bool idle_sum_key_same(const struct idle_sum_key *a, const struct idle_sum_key *b)
 {
 	return a->address == b->address && a->owner == b->owner && a->cause == b->cause &&

@@ -488,8 +488,10 @@ static void test_no_turns(void **state)
 	assert_null(found(s, "serial-gpus"));
 }
 
-/* Steps of 100 ms: one time of that length between calls, and then so many launches, with a little between them. NVML says 10 %. */
-static void many(struct story *s, uint64_t long_ns, unsigned int launches, unsigned int waits)
+/* Steps of 100 ms: one time of that length between calls, in which samples find the thread at `place` (0: there are none), and
+ * then so many launches, with a little between them. NVML says 10 %. */
+static void many_behind(struct story *s, uint64_t long_ns, unsigned int place,
+			unsigned int launches, unsigned int waits)
 {
 	struct samples m;
 	unsigned int i, j;
@@ -498,6 +500,9 @@ static void many(struct story *s, uint64_t long_ns, unsigned int launches, unsig
 	begin_samples(&m);
 	fputs("2us gpu device=0 name=\"A\" uuid=\"GPU-1\" pci=\"0\"\n", m.log);
 	for (i = 0; i < LONG_STEPS; i++) {
+		for (j = 1; place && j < 10; j++)
+			sampled(&m, s->ns + j * long_ns / 10,
+				place == 1 ? "place=1 state=1" : "place=2 state=1");
 		s->ns += long_ns;
 		for (j = 0; j < launches; j++)
 			launch(s, (100 * MS - long_ns) / launches - 10000, 8000);
@@ -508,6 +513,24 @@ static void many(struct story *s, uint64_t long_ns, unsigned int launches, unsig
 	}
 	launch(s, 0, 4000);
 	conclude_with(s, &m);
+}
+
+static void many(struct story *s, uint64_t long_ns, unsigned int launches, unsigned int waits)
+{
+	many_behind(s, long_ns, 0, launches, waits);
+}
+
+/* A function of the program's own between steps is no launch; less than a fifth of the work is not told apart. */
+static void test_own_work(void **state)
+{
+	struct story *s = *state;
+
+	many_behind(s, 32 * MS, 1, 2000, 1);
+	says(found(s, "launch-bound"), "estimated: GPU 0 had nothing to do, as NVML says");
+	says(found(s, "starved-by-host"), "train.py:11 in load");
+	many_behind(s, 10 * MS, 1, 2000, 1);
+	assert_non_null(found(s, "launch-bound"));
+	assert_null(found(s, "starved-by-host"));
 }
 
 static void test_launches(void **state)
@@ -553,6 +576,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_launches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_launches, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_own_work, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_turns, setup, teardown),
 	};
