@@ -31,7 +31,7 @@ static void test_few_stay(void **state)
 	store_release(&store);
 }
 
-/* All of them stay; each that comes must not cost a look at all before it, which would take hours here. */
+/* All of them stay; each that comes must not cost a look at all before it. */
 static void test_windows_keep_all(void **state)
 {
 	struct store store = {.run_ns = 10ull * MANY, .windows = {{0, UINT64_MAX}}, .n_windows = 1};
