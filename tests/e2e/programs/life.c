@@ -21,6 +21,7 @@
  *   life descriptors          prints which descriptors are open after calls
  *   life mark N               a cudaMalloc, N calls, a cudaFree
  *   life load T N             T threads of N calls each
+ *   life load-until FILE      two threads call until FILE is there, then 100,000 times more each; prints how many calls that were
  *   life limit WHAT           takes all descriptors (files) or memory (memory) away from itself, calls
  *   life chdir DIR            changes directory, then calls
  *   life destructors          calls from atexit, a destructor and a thread key's destructor
@@ -482,6 +483,30 @@ static int load(int threads, int n)
 	return 0;
 }
 
+static void *load_until_thread(void *file)
+{
+	long made = 0;
+
+	for (; access(file, F_OK) != 0; made += 1000) {
+		calls(1000);
+		usleep(200);
+	}
+	calls(100000);
+	return (void *)(made + 100000);
+}
+
+static int load_until(char *file)
+{
+	pthread_t other;
+	void *made;
+
+	pthread_create(&other, NULL, load_until_thread, file);
+	long sum = (long)load_until_thread(file);
+	pthread_join(other, &made);
+	printf("%ld\n", sum + (long)made);
+	return 0;
+}
+
 static void *on_five(void *unused)
 {
 	pthread_setname_np(pthread_self(), "on five");
@@ -835,6 +860,8 @@ int main(int argc, char **argv)
 		return mark(n);
 	if (strcmp(what, "load") == 0)
 		return load(n, atoi(argv[3]));
+	if (strcmp(what, "load-until") == 0)
+		return load_until(argv[2]);
 	if (strcmp(what, "chdir") == 0) {
 		if (chdir(argv[2]) < 0)
 			return 1;
