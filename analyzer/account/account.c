@@ -100,6 +100,22 @@ static size_t remembered_most(const struct accounting *a)
 	return share > REMEMBERED_LEAST ? share : REMEMBERED_LEAST;
 }
 
+size_t wait_next_holder(const struct wait *w, size_t i, struct holder_part *part)
+{
+	const struct hold_interval *by = &w->intervals[i], *s = by;
+	uint64_t released_ns = by->handover ? by->begin_ns : by->end_ns;
+
+	for (i++;
+	     i < w->n_intervals && w->intervals[i].handover && w->intervals[i].holder == by->holder;
+	     i++)
+		s = &w->intervals[i];
+	part->by = by;
+	part->begin_ns = by->begin_ns;
+	part->end_ns = max_u64(by->begin_ns, s->end_ns);
+	part->release_ns = part->end_ns - min_u64(released_ns, part->end_ns);
+	return i;
+}
+
 void waits_free(struct wait *waits, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

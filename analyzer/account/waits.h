@@ -38,6 +38,17 @@ struct wait {
 	size_t n_intervals;
 };
 
+/* What of a wait for a lock is due to one holder. */
+struct holder_part {
+	const struct hold_interval *by; /* whose holder it is */
+	uint64_t begin_ns, end_ns;
+	uint64_t release_ns; /* of that, since the holder had released the lock */
+};
+
+/* The part that begins with interval i < n_intervals. A hand-over belongs to the holder that has released the lock. Returns
+ * the interval with which the next part begins. */
+size_t wait_next_holder(const struct wait *w, size_t i, struct holder_part *part);
+
 /* In the C library, but for no lock, nor in the kernel module: the reason is unknown. */
 static inline bool wait_asleep(const struct wait *w)
 {

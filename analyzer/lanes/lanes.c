@@ -84,43 +84,35 @@ static uint64_t function_value(uint32_t fn)
 	return fn == NO_FUNCTION ? 0 : (uint64_t)fn + 1;
 }
 
-static void add_wait(struct lanes *l, struct lane *lane, const struct wait *w, uint64_t begin_ns,
-		     uint64_t end_ns, const struct hold_interval *by, uint64_t release_ns)
+/* What of a wait is due to one holder; NULL: it has none. */
+static void add_wait(struct lanes *l, struct lane *lane, const struct wait *w,
+		     const struct holder_part *part)
 {
-	store_add_item(&l->store, lane, ITEMS_WAITS,
-		       &(struct item){.begin_ns = begin_ns,
-				      .end_ns = end_ns,
-				      .values = {min_u64(w->kind, SPY_WAIT_KINDS),
-						 w->lock ? w->lock->index + 1 : 0,
-						 by ? thread_value(l, by->holder) : 0,
-						 by ? function_value(by->fn) : 0, release_ns}});
-}
+	struct item item = {
+		.begin_ns = part ? part->begin_ns : w->begin_ns,
+		.end_ns = part ? part->end_ns : w->end_ns,
+		.values = {min_u64(w->kind, SPY_WAIT_KINDS), w->lock ? w->lock->index + 1 : 0}};
 
-/* A hand-over belongs to the holder that has released the lock. */
-static void add_lock_wait(struct lanes *l, struct lane *lane, const struct wait *w)
-{
-	size_t i, next;
-
-	for (i = 0; i < w->n_intervals; i = next) {
-		uint64_t release_ns, end_ns = w->intervals[i].end_ns;
-
-		for (next = i + 1; next < w->n_intervals && w->intervals[next].handover; next++)
-			end_ns = w->intervals[next].end_ns;
-		release_ns = end_ns - min_u64(w->intervals[i].end_ns, end_ns);
-		add_wait(l, lane, w, w->intervals[i].begin_ns, end_ns, &w->intervals[i],
-			 release_ns);
+	if (part) {
+		item.values[2] = thread_value(l, part->by->holder);
+		item.values[3] = function_value(part->by->fn);
+		item.values[4] = part->release_ns;
 	}
+	store_add_item(&l->store, lane, ITEMS_WAITS, &item);
 }
 
 static void add_waits(struct lanes *l, struct lane *lane, const struct completed_call *call)
 {
 	for (size_t i = 0; i < call->n_waits; i++) {
 		const struct wait *w = &call->waits[i];
+		struct holder_part part;
 
-		if (w->n_intervals)
-			add_lock_wait(l, lane, w);
-		else
-			add_wait(l, lane, w, w->begin_ns, w->end_ns, NULL, 0);
+		for (size_t next = 0; next < w->n_intervals;) {
+			next = wait_next_holder(w, next, &part);
+			add_wait(l, lane, w, &part);
+		}
+		if (!w->n_intervals)
+			add_wait(l, lane, w, NULL);
 	}
 }
 

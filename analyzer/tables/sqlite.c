@@ -249,15 +249,15 @@ static uint32_t lock_number(const struct sqlite_export *e, const struct lock *lo
 
 /* What of a wait is due to one holder; NULL: it has none. */
 static void add_wait(struct sqlite_export *e, const struct wait *w, uint64_t id, uint64_t tid,
-		     const struct hold_interval *by, uint64_t end_ns)
+		     const struct holder_part *part)
 {
 	struct database *db = &e->db;
-	uint64_t begin_ns = by ? by->begin_ns : w->begin_ns;
+	const struct hold_interval *by = part ? part->by : NULL;
 
 	put_number(db, TABLE_WAITS, id);
-	put_time(e, TABLE_WAITS, begin_ns);
-	put_time(e, TABLE_WAITS, end_ns);
-	put_number(db, TABLE_WAITS, by ? end_ns - min_u64(begin_ns, end_ns) : w->ns);
+	put_time(e, TABLE_WAITS, part ? part->begin_ns : w->begin_ns);
+	put_time(e, TABLE_WAITS, part ? part->end_ns : w->end_ns);
+	put_number(db, TABLE_WAITS, part ? part->end_ns - part->begin_ns : w->ns);
 	put_number(db, TABLE_WAITS, tid);
 	put_number(db, TABLE_WAITS, name_of(e, e->waits, w->kind, name_wait));
 	put_unless(db, TABLE_WAITS, lock_number(e, w->lock), 0);
@@ -268,26 +268,12 @@ static void add_wait(struct sqlite_export *e, const struct wait *w, uint64_t id,
 	} else {
 		put_nulls(db, TABLE_WAITS, 3);
 	}
-	if (by)
-		put_number(db, TABLE_WAITS, end_ns - min_u64(by->end_ns, end_ns));
+	if (part)
+		put_number(db, TABLE_WAITS, part->release_ns);
 	else
 		put_null(db, TABLE_WAITS);
 	put_number(db, TABLE_WAITS, w->count);
 	row_end(db, TABLE_WAITS);
-}
-
-/* A hand-over belongs to the holder that has released the lock. */
-static void add_lock_wait(struct sqlite_export *e, const struct wait *w, uint64_t id, uint64_t tid)
-{
-	size_t i, next;
-
-	for (i = 0; i < w->n_intervals; i = next) {
-		uint64_t end_ns = w->intervals[i].end_ns;
-
-		for (next = i + 1; next < w->n_intervals && w->intervals[next].handover; next++)
-			end_ns = w->intervals[next].end_ns;
-		add_wait(e, w, id, tid, &w->intervals[i], end_ns);
-	}
 }
 
 static void add_waits(struct sqlite_export *e, const struct completed_call *call, uint64_t id,
@@ -296,11 +282,15 @@ static void add_waits(struct sqlite_export *e, const struct completed_call *call
 	for (size_t i = 0; i < call->n_waits; i++) {
 		const struct wait *w = &call->waits[i];
 
+		struct holder_part part;
+
 		add_os_wait(e, w->kind, w->end_ns, w->ns, tid);
-		if (w->n_intervals)
-			add_lock_wait(e, w, id, tid);
-		else
-			add_wait(e, w, id, tid, NULL, w->end_ns);
+		for (size_t next = 0; next < w->n_intervals;) {
+			next = wait_next_holder(w, next, &part);
+			add_wait(e, w, id, tid, &part);
+		}
+		if (!w->n_intervals)
+			add_wait(e, w, id, tid, NULL);
 	}
 }
 

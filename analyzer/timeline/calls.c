@@ -329,52 +329,38 @@ static void add_holder(struct events *e, const struct thread *waiter, struct pen
 /* Holders of a wait that are shown one by one. In a convoy of threads each of their waits has all of them. */
 #define HOLDERS_APART 4
 
-/* The next holder's part of the wait: intervals [i, return value). A hand-over belongs to the holder that has released the
- * lock. */
-static size_t next_holder(const struct wait *w, size_t i, uint64_t *end_ns)
+/* The part of the holder that had the lock for longest, in *longest. Returns the number of parts. */
+static size_t count_holders(const struct wait *w, struct holder_part *longest)
 {
-	*end_ns = max_u64(w->intervals[i].begin_ns, w->intervals[i].end_ns);
-	for (i++; i < w->n_intervals && w->intervals[i].handover; i++)
-		*end_ns = max_u64(*end_ns, w->intervals[i].end_ns);
-	return i;
-}
+	struct holder_part part;
+	size_t i, n = 0;
 
-static size_t count_holders(const struct wait *w, const struct hold_interval **longest)
-{
-	uint64_t longest_ns = 0, end_ns;
-	size_t i, next_one, n = 0;
-
-	*longest = &w->intervals[0];
-	for (i = 0; i < w->n_intervals; i = next_one, n++) {
-		next_one = next_holder(w, i, &end_ns);
-		if (end_ns - w->intervals[i].begin_ns > longest_ns) {
-			longest_ns = end_ns - w->intervals[i].begin_ns;
-			*longest = &w->intervals[i];
-		}
+	for (i = 0; i < w->n_intervals; n++) {
+		i = wait_next_holder(w, i, &part);
+		if (!n || part.end_ns - part.begin_ns > longest->end_ns - longest->begin_ns)
+			*longest = part;
 	}
 	return n;
 }
 
 static void add_lock_wait(struct events *e, const struct thread *waiter, const struct wait *w)
 {
-	const struct hold_interval *longest, *by;
-	size_t n = count_holders(w, &longest), i, next_one;
-	uint64_t end_ns;
+	struct holder_part part;
+	size_t n = count_holders(w, &part), i;
 	struct pending *p;
 
 	if (n > HOLDERS_APART) {
-		next_holder(w, w->n_intervals - 1, &end_ns);
-		p = add_wait(e, w, w->intervals[0].begin_ns, end_ns);
+		p = add_wait(e, w, w->intervals[0].begin_ns,
+			     w->intervals[w->n_intervals - 1].end_ns);
 		add_argument(p, ARGUMENT_HOLDERS, n);
-		add_holder(e, waiter, p, longest);
+		add_holder(e, waiter, p, part.by);
 		return;
 	}
-	for (i = 0; i < w->n_intervals; i = next_one) {
-		by = &w->intervals[i];
-		next_one = next_holder(w, i, &end_ns);
-		p = add_wait(e, w, by->begin_ns, end_ns);
-		add_argument(p, ARGUMENT_RELEASE, end_ns - max_u64(by->begin_ns, by->end_ns));
-		add_holder(e, waiter, p, by);
+	for (i = 0; i < w->n_intervals;) {
+		i = wait_next_holder(w, i, &part);
+		p = add_wait(e, w, part.begin_ns, part.end_ns);
+		add_argument(p, ARGUMENT_RELEASE, part.release_ns);
+		add_holder(e, waiter, p, part.by);
 	}
 }
 

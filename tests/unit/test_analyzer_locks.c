@@ -1,6 +1,7 @@
 /*
  * tests/unit/test_analyzer_locks.c: locks are told apart by address and process, up to a number; what happened to one is
- * kept in the order of time, however late it is told, up to a number; sets of threads; names.
+ * kept in the order of time, however late it is told, up to a number; sets of threads; names; what of a wait is due to
+ * one holder.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "account/locks.h"
+#include "account/waits.h"
 
 #define RING 16384 /* events of a lock that are remembered */
 #define LOCKS (1u << 17) /* that are told apart */
@@ -249,13 +251,48 @@ static void test_names(void **state)
 	locks_release(&l);
 }
 
+/* A hand-over is of the holder that has released the lock, and of none before it. */
+static void test_next_holder(void **state)
+{
+	struct thread a = {.index = 1}, b = {.index = 2};
+	struct hold_interval intervals[] = {
+		{.begin_ns = 10, .end_ns = 20},
+		{.begin_ns = 20, .end_ns = 50, .holder = &a, .handover = true},
+		{.begin_ns = 50, .end_ns = 60, .holder = &b},
+		{.begin_ns = 60, .end_ns = 64, .holder = &b, .handover = true},
+		{.begin_ns = 64, .end_ns = 65, .holder = &a},
+	};
+	static const uint64_t wanted[][4] = {
+		/* first interval, begin, end, release */
+		{0, 10, 20, 0},
+		{1, 20, 50, 30},
+		{2, 50, 64, 4},
+		{4, 64, 65, 0},
+	};
+	struct wait w = {.intervals = intervals, .n_intervals = ARRAY_SIZE(intervals)};
+	struct holder_part part;
+	size_t next = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		assert_int_equal(next, wanted[i][0]);
+		next = wait_next_holder(&w, next, &part);
+		assert_ptr_equal(part.by, &intervals[wanted[i][0]]);
+		assert_int_equal(part.begin_ns, wanted[i][1]);
+		assert_int_equal(part.end_ns, wanted[i][2]);
+		assert_int_equal(part.release_ns, wanted[i][3]);
+	}
+	assert_int_equal(next, ARRAY_SIZE(intervals));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keys),      cmocka_unit_test(test_most_locks),
-		cmocka_unit_test(test_order),     cmocka_unit_test(test_acquired),
-		cmocka_unit_test(test_forgotten), cmocka_unit_test(test_several),
-		cmocka_unit_test(test_sets),      cmocka_unit_test(test_names),
+		cmocka_unit_test(test_keys),        cmocka_unit_test(test_most_locks),
+		cmocka_unit_test(test_order),       cmocka_unit_test(test_acquired),
+		cmocka_unit_test(test_forgotten),   cmocka_unit_test(test_several),
+		cmocka_unit_test(test_sets),        cmocka_unit_test(test_names),
+		cmocka_unit_test(test_next_holder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
