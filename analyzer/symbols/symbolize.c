@@ -628,14 +628,22 @@ static void enter_inlined(struct symbolizer *s, Dwfl_Module *module, GElf_Addr a
 	free(scopes);
 }
 
+/* Lines of the C library are nobody's place, and where its debug information is installed it is 10 MB to decompress. */
+static bool has_lines(const struct object *object)
+{
+	return object->module && !is_one_of(systems, object->path);
+}
+
 static void look_up(struct symbolizer *s, const struct object *object, struct place *place)
 {
 	GElf_Addr call = place->offset - 1; /* the next one may be of another line, or function */
 
 	if (object->module) {
 		place->function = demangle(s, dwfl_module_addrname(object->module, call));
-		find_source(object->module, call, place);
-		enter_inlined(s, object->module, call, place);
+		if (has_lines(object)) {
+			find_source(object->module, call, place);
+			enter_inlined(s, object->module, call, place);
+		}
 	}
 	look_for_cudas(s, place);
 	if (!place->cudas)
@@ -751,7 +759,7 @@ size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64
 	struct object *object = module ? find_object(s, module) : NULL;
 	struct known_address *known;
 
-	if (!object || !object->module) {
+	if (!object || !has_lines(object)) {
 		symbolize(s, process, address, ns, &places[0]);
 		return 1;
 	}

@@ -6,7 +6,6 @@
 variant asan address,undefined libasan.so
 # Leaks: the tables of the shim live as long as the process. Exits are what the tests compare.
 export ASAN_OPTIONS=detect_leaks=0,exitcode=86,use_sigaltstack=0,handle_segv=0
-export UBSAN_OPTIONS=halt_on_error=1,exitcode=87,print_stacktrace=1
 for test in abi ways_runtime ways_driver ways_plugins ways_dlsym ways_interposer unwind life_processes \
 	life_threads life_end disk options keep ways_static probes waits stacks python nvtx nccl; do
 	"$here/test_$test.sh" >"$test.log" 2>&1 || [ "$test$?" = nvtx77 ] ||
