@@ -217,9 +217,8 @@ static bool has_streams(const struct trace *trace)
 		 : holds_streams(trace->dir);
 }
 
-/* Reads what else is not in the streams; err: what came of reading metadata. False: this is no
- * trace, or none that can be read. */
-static bool read_board(struct trace *trace, int err)
+/* Reads what else is not in the streams. */
+static void read_board(struct trace *trace)
 {
 	bool known = true, running; /* what lives is not packed */
 	char *path;
@@ -237,6 +236,21 @@ static bool read_board(struct trace *trace, int err)
 	trace->part = part_of(&trace->metadata);
 	/* Of a part that is finished a thread may have the tail yet, until its next call. */
 	trace->writing = trace->board.present && (!trace->board.head.ended || running);
+}
+
+/* The recorder makes the board, then metadata, then the first stream, and a thread has a slot then. */
+static bool has_only_begun(const struct trace *trace, int err)
+{
+	for (size_t i = 0; i < trace->board.n_slots; i++)
+		if (trace->board.slots[i].tid)
+			return false;
+	return err == -ENOENT && trace->board.present && !trace->board.head.ended &&
+	       !has_streams(trace);
+}
+
+/* err: what came of reading metadata. False: this is no trace, or none that can be read. */
+static bool is_ours(struct trace *trace, int err)
+{
 	if (!err)
 		return true;
 	/* With our board or streams it is our trace, whatever has become of the text. */
@@ -331,7 +345,13 @@ void trace_open(struct trace_set *set, const struct found *found, const struct t
 		trace_free(trace);
 		return;
 	}
-	readable = read_board(trace, err);
+	read_board(trace);
+	if (has_only_begun(trace, err)) {
+		set->begun++;
+		trace_free(trace);
+		return;
+	}
+	readable = is_ours(trace, err);
 	if (readable)
 		trace_find_streams(set, trace);
 	if (!readable ||

@@ -292,9 +292,8 @@ static void raise_file_limit(void)
 	}
 }
 
-/* A trace, or those below, so many folders deep. False after a message: there is none. */
-static bool add_named(struct trace_set *set, const char *dir, const struct trace_filter *filter,
-		      unsigned int deep)
+static bool add_any(struct trace_set *set, const char *dir, const struct trace_filter *filter,
+		    unsigned int deep)
 {
 	size_t before = set->n_traces, unreadable = set->unreadable;
 	struct stat st;
@@ -337,6 +336,20 @@ static bool add_named(struct trace_set *set, const char *dir, const struct trace
 		return false;
 	}
 	return found >= 0;
+}
+
+/* A trace, or those below, so many folders deep. False after a message: there is none. */
+static bool add_named(struct trace_set *set, const char *dir, const struct trace_filter *filter,
+		      unsigned int deep)
+{
+	size_t before = set->n_traces, begun = set->begun;
+	bool added = add_any(set, dir, filter, deep);
+
+	if (added && set->n_traces == before && set->begun > begun) {
+		warn("%s: a recording that has only begun: nothing is in it", dir);
+		return false;
+	}
+	return added;
 }
 
 /* What is known of it is drawn from all that metadata says: only then some of that is dropped. */

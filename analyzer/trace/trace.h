@@ -136,6 +136,7 @@ struct trace_set {
 	struct functions functions;
 	struct cuda_settings cuda; /* of one of the traces at least */
 	unsigned int unreadable; /* directories that look like traces and are none we can read */
+	unsigned int begun; /* recordings that have nothing in them yet: left out, and no loss */
 	unsigned int
 		not_found; /* directories that were named, and cannot be read or hold no trace */
 };

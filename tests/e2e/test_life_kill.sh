@@ -46,6 +46,15 @@ expect "the driver's call in flight" "$("$bin/board" "$(the_trace)" | head -n 1)
 "$tool" info "$(the_trace)" >info.out 2>&1 || fail "cudaspy info: $(tail -n 3 info.out)"
 grep -q 'cudaLaunchHostFunc (in cuLaunchHostFunc)' info.out || fail "cudaspy info does not name the driver's call"
 
+# Of its files only the board is there: what that has counted is said. Nor has it counted anything: it had only begun.
+rm "$(the_trace)"/stream_* "$(the_trace)"/metadata
+"$tool" report --format=json "$out" >report.json 2>err || fail "a board alone: $(cat err)"
+grep -q 'metadata: missing' err || fail "a board alone: nothing is said: $(cat err)"
+truncate -s 4096 "$(the_trace)/.board"
+"$tool" report --format=json "$out" >report.json 2>err
+expect "a recording that has only begun: status" $? 2
+grep -q "only begun" err && ! grep -q metadata err || fail "a recording that has only begun: $(cat err)"
+
 # Wherever it is hit: a packet that was on its way from memory to the file may be there in part or
 # twice, which only our own reader copes with.
 refused=0
