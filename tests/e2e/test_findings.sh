@@ -12,8 +12,8 @@
 # A finding speaks if it is not a minor one. It is right if it is the detector's whose fault it is, at a
 # call that the faulty function makes (or at none); else it is false. Costs are compared where the truth
 # knows them (the third column of `faults --list`), with the time in the calls where the report does not; time
-# that the thread had no processor, by the kernel's account or because work ended late (late.PID.tsv), may be part of them or not. On a machine with other
-# work a thread may lose it anywhere: a run that does not come out right is played again, twice, or oftener while the
+# that the thread had no processor, by the kernel's account, by the habit's own clock or because work ended late (late.PID.tsv), may be part of them or
+# not. On a machine with other work a thread may lose it anywhere: a run that does not come out right is played again, twice, or oftener while the
 # machine has such work (lib.sh), and the table says how often that was.
 . "$(dirname "$0")/lib.sh"
 need jq
@@ -43,7 +43,7 @@ judged() {
 		detector[row[1]] = row[2]; kind[row[1]] = row[3]; calls[row[1]] = "|" row[4] "|"; also[row[1]] = row[6]; next }
 	FILENAME == ARGV[3] { split($0, l, " ")
 		n++; habit[n] = l[1]; tid[n] = l[2]; begin[n] = l[3]; end[n] = l[4]; here[l[1]] = 1
-		truth[l[1]] += l[5]; next }
+		truth[l[1]] += l[5]; delayed[l[1]] += l[6]; next }
 	FILENAME == ARGV[4] { idle[$2, $3] = $4; next }
 	FILENAME == ARGV[5] { m++; id[m] = $1; at[m] = $2; fn[m] = $3; own[m] = $4; speaks[m] = $5 != "minor"; next }
 	/^#/ { next }
@@ -114,7 +114,7 @@ judged() {
 	function compared(h) {
 		if (kind[h] == "-")
 			return "- -"
-		return kind[h] == "lock" && collide ? locked + 0 " " locked + 0 : truth[h] - (late > lost(h) ? late : lost(h)) " " truth[h] + own_part[h]
+		return kind[h] == "lock" && collide ? locked + 0 " " locked + 0 : truth[h] - (late > lost(h) ? late : lost(h)) " " truth[h] + own_part[h] + delayed[h]
 	}
 	function lost(h,   i, j, k, names, ns) {
 		k = split(substr(calls[h], 2, length(calls[h]) - 2), names, "|")

@@ -76,7 +76,7 @@ static void turn_to(struct worker *w, int habit)
 {
 	w->places = w->all_places[habit];
 	w->calm_ns = &w->all_calm_ns[habit];
-	w->cost_ns = 0;
+	w->cost_ns = w->delayed_ns = 0;
 	w->reckoned = 0;
 }
 
@@ -134,9 +134,9 @@ static void *worker_main(void *arg)
 
 		turn_to(w, i);
 		w->habits[i]->run(w);
-		printf("%s %d %llu %llu %lld\n", w->habits[i]->name, (int)syscall(SYS_gettid),
+		printf("%s %d %llu %llu %lld %lld\n", w->habits[i]->name, (int)syscall(SYS_gettid),
 		       (unsigned long long)begin_ns, (unsigned long long)now_ns(),
-		       (long long)(w->cost_ns + sum_up(w)));
+		       (long long)(w->cost_ns + sum_up(w)), (long long)w->delayed_ns);
 	}
 	if (then_more)
 		hand_over_more(w);

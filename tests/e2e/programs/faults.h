@@ -46,6 +46,7 @@ struct worker {
 	void **places, *all_places[WORKERS_MAX][PLACES]; /* places: those of the habit it is at */
 	int64_t *calm_ns, all_calm_ns[WORKERS_MAX]; /* of one cure, measured before */
 	int64_t cost_ns; /* of the habit it is at, besides what its calls cost */
+	int64_t delayed_ns; /* so much longer that took by the clock: this machine had other work */
 	int64_t reckoned_ns[RECKONED_MAX]; /* one by one */
 	int reckoned;
 	/* drawn from the seed */

@@ -17,11 +17,12 @@ static uint64_t cpu_ns(void)
 /* Takes so much of a CPU's time, however many others want one. */
 static void compute(struct worker *w, unsigned int us)
 {
-	uint64_t begin_ns = cpu_ns(), ns = us * w->length_pct * 10ull;
+	uint64_t begin_ns = cpu_ns(), clock_ns = now_ns(), ns = us * w->length_pct * 10ull;
 
 	while (cpu_ns() - begin_ns < ns)
 		;
 	w->cost_ns += (int64_t)ns;
+	w->delayed_ns += (int64_t)(now_ns() - clock_ns - ns);
 }
 
 /* What it computes comes from the last step's results, and the next step's data from that; or it could have been
