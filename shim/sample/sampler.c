@@ -146,9 +146,6 @@ static void keep_budget(uint64_t taken_ns)
 		sampler.n++;
 		return;
 	}
-	/* One look may take long by itself: a virtual machine that was stopped meanwhile has that as time on a CPU. */
-	if (sampler.taken_ns && taken_ns > 4 * sampler.taken_ns)
-		taken_ns = 4 * sampler.taken_ns;
 	sampler.taken_ns = (7 * sampler.taken_ns + taken_ns) / 8;
 	sampler.interval_ns = sampler.taken_ns * CPU_PART;
 	if (sampler.interval_ns < asked_ns)
