@@ -628,7 +628,7 @@ static void enter_inlined(struct symbolizer *s, Dwfl_Module *module, GElf_Addr a
 	free(scopes);
 }
 
-/* Lines of the C library are nobody's place, and where its debug information is installed it is 10 MB to decompress. */
+/* No place is a line of the C or C++ library, whose debug information, where it is installed, takes long to decompress. */
 static bool has_lines(const struct object *object)
 {
 	return object->module && !is_one_of(systems, object->path);

@@ -281,7 +281,6 @@ static void add_waits(struct sqlite_export *e, const struct completed_call *call
 {
 	for (size_t i = 0; i < call->n_waits; i++) {
 		const struct wait *w = &call->waits[i];
-
 		struct holder_part part;
 
 		add_os_wait(e, w->kind, w->end_ns, w->ns, tid);

@@ -241,11 +241,13 @@ static void read_board(struct trace *trace)
 /* The recorder makes the board, then metadata, then the first stream, and a thread has a slot then. */
 static bool has_only_begun(const struct trace *trace, int err)
 {
+	if (err != -ENOENT || !trace->board.present || trace->board.head.ended ||
+	    has_streams(trace))
+		return false;
 	for (size_t i = 0; i < trace->board.n_slots; i++)
 		if (trace->board.slots[i].tid)
 			return false;
-	return err == -ENOENT && trace->board.present && !trace->board.head.ended &&
-	       !has_streams(trace);
+	return true;
 }
 
 /* err: what came of reading metadata. False: this is no trace, or none that can be read. */
