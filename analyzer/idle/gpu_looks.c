@@ -50,6 +50,8 @@ void gpu_looks_see(struct idle *idle, const struct record *record)
 		return;
 	looks = &idle->gpus[gpu - 1].looks;
 	looks->busy_percent_most = max_u64(looks->busy_percent_most, look->busy);
+	looks->all_n++;
+	looks->last_ns = max_u64(looks->last_ns, record->ns);
 	if (!tells_of_phase(record, &phases->all[record->process]))
 		return;
 	if (!looks->n++)
@@ -72,6 +74,8 @@ void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other)
 {
 	looks->busy_percent_most = max_u64(looks->busy_percent_most, other->busy_percent_most);
 	looks->copies_ns += other->copies_ns;
+	looks->all_n += other->all_n;
+	looks->last_ns = max_u64(looks->last_ns, other->last_ns);
 	if (!other->n)
 		return;
 	looks->begin_ns = looks->n ? min_u64(looks->begin_ns, other->begin_ns) : other->begin_ns;
@@ -101,14 +105,35 @@ double gpu_looks_busy(const struct gpu_looks *looks)
 	return percent < 99 ? (percent + 1) / 100 : 1;
 }
 
-uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns, uint64_t fast_copies_ns)
+/* By the mean of looks that tell of the working phase alone. */
+static uint64_t busy_by_mean_ns(const struct gpu_looks *looks, uint64_t work_ns)
 {
-	uint64_t idle_ns;
-
 	if (looks->n < LEAST ||
 	    looks->end_ns - looks->begin_ns + LAG_NS < work_ns / 100 * COVERED_PERCENT)
-		return 0;
+		return work_ns;
+	return (uint64_t)(gpu_looks_busy(looks) * (double)work_ns);
+}
+
+/*
+ * Short phases: each look tells of a time that ends at it and is LAG_NS long at most. Such times, one behind the other, cover the
+ * phase up to the last look and begin less than LAG_NS before it, and in none of them was the GPU busier than the busiest look
+ * says. Behind the last look it may have worked all the time.
+ */
+static uint64_t busy_by_most_ns(const struct gpu_looks *looks, uint64_t work_ns, uint64_t end_ns)
+{
+	double most = (double)(looks->busy_percent_most + 1) / 100;
+
+	if (looks->all_n < LEAST_FOR_MEAN || end_ns < looks->last_ns)
+		return work_ns;
+	return min_u64(work_ns, (uint64_t)(most * (double)(work_ns + LAG_NS)) + end_ns - looks->last_ns);
+}
+
+uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns, uint64_t end_ns,
+			   uint64_t fast_copies_ns)
+{
+	uint64_t idle_ns = work_ns - min_u64(busy_by_mean_ns(looks, work_ns),
+					     busy_by_most_ns(looks, work_ns, end_ns));
+
 	/* A copy is no kernel: NVML does not count it. */
-	idle_ns = (uint64_t)((1 - gpu_looks_busy(looks)) * (double)work_ns);
 	return idle_ns - min_u64(idle_ns, looks->copies_ns + fast_copies_ns);
 }

@@ -44,6 +44,7 @@ struct gpu_looks {
 	/* The largest, of these and of looks at the phase's begin, which also tell of the time before it. */
 	uint64_t busy_percent_most;
 	uint64_t begin_ns, end_ns; /* of these the first and the last one */
+	uint64_t all_n, last_ns; /* all looks in the phase; the last one */
 	uint64_t copies_ns; /* in the phase: of copies NVML says nothing (copy_most_ns) */
 	uint64_t n_rest; /* looks at the rest; sums of these: */
 	uint64_t clock, clock_most, limited[64]; /* MHz; looks with that bit of NVML's reasons */
@@ -239,8 +240,8 @@ void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other);
 /* So much of the time a kernel ran at most, by its utilisation: 0 to 1; there were looks. */
 double gpu_looks_busy(const struct gpu_looks *looks);
 
-/* How long the GPU was idle at least, by its utilisation and the copies that were made, of work_ns; 0: unknown. */
-uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns,
+/* How long the GPU was idle at least, by its utilisation and the copies that were made, of work_ns, which end then; 0: unknown. */
+uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns, uint64_t end_ns,
 			   uint64_t fast_copies_ns);
 
 /* functions.c: a call has returned that may have given the process's GPU something to do, in that stream (NULL: in none, or
