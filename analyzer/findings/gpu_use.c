@@ -122,6 +122,17 @@ static bool is_wait_for_thread(const struct idle_sum *sum)
 	return sum->key.cause == IDLE_LOCK || sum->key.cause == IDLE_JOIN;
 }
 
+/* Does the thread hand work over? One that pins memory for others, or waits for their work, does not. */
+static bool hands_over(const struct idle *idle, const struct thread_account *c)
+{
+	const struct function *all = idle->accounts->model->set->functions.all;
+
+	for (uint32_t i = 0; i < c->functions.n; i++)
+		if (spy_contract_submits(all[c->functions.fns[i]].contract))
+			return true;
+	return false;
+}
+
 static void find_feeders(const struct idle *idle, size_t number, struct feeders *f)
 {
 	const struct idle_gpu *gpu = &idle->gpus[number];
@@ -132,7 +143,7 @@ static void find_feeders(const struct idle *idle, size_t number, struct feeders 
 		const struct host_thread *h = host_thread_find(&idle->threads, thread);
 		uint64_t away_ns;
 
-		if (!c || !h || c->device != gpu->device)
+		if (!c || !h || c->device != gpu->device || !hands_over(idle, c))
 			continue;
 		away_ns = h->waited_ns + h->queried_ns;
 		f->all = grow(f->all, f->n, sizeof(*f->all));

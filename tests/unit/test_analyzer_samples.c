@@ -341,6 +341,7 @@ static void test_without_number(void **state)
 
 #define LONG_STEPS 60 /* of 100 ms, none of them waited for: the calls prove nothing */
 #define SHORT_STEPS 14
+#define SHORTEST_STEPS 10
 
 /* NVML looks five times a second; first, then: the utilisation in the first second, and behind it. copies: in each step. */
 static void looked_at_copies(struct story *s, unsigned int steps, unsigned int first,
@@ -418,6 +419,58 @@ static void test_nvml_of_a_short_run(void **state)
 	assert_in_range(ns_of(gpu(s), "estimated_ns"), work_ns * 38 / 100, work_ns * 40 / 100);
 	looked_at(s, SHORT_STEPS, 99, 10);
 	assert_int_equal(ns_of(gpu(s), "estimated_ns"), 0);
+}
+
+/* A second: the looks may tell of as much time before it, and of none behind the last one. */
+static void test_nvml_of_a_second(void **state)
+{
+	struct story *s = *state;
+	uint64_t work_ns;
+
+	looked_at(s, SHORTEST_STEPS, 10, 10);
+	work_ns = ns_of(gpu(s), "work_ns");
+	assert_in_range(ns_of(gpu(s), "estimated_ns"), work_ns * 65 / 100, work_ns * 78 / 100);
+	assert_non_null(found(s, "starved-by-host"));
+	looked_at(s, SHORTEST_STEPS, 50, 50);
+	assert_int_equal(ns_of(gpu(s), "estimated_ns"), 0);
+	assert_null(found(s, "starved-by-host"));
+}
+
+/* As looked_at, beside a thread that waits for a pipe between its calls. */
+static void looked_at_beside(struct story *s, const char *its_call)
+{
+	struct samples m;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	begin_samples(&m);
+	fputs("2us gpu device=0 name=\"A\" uuid=\"GPU-1\" pci=\"0\"\n", m.log);
+	for (i = 0; i < LONG_STEPS; i++) {
+		launch(s, 0, 4000);
+		sampled(&m, s->ns + MS, "place=1 state=1");
+		fprintf(m.log, "%lluns gpu_look device=0 busy=10\n",
+			(unsigned long long)s->ns + 2 * MS);
+		s->ns += 100 * MS;
+	}
+	launch(s, 0, 4000);
+	fputs("slot 3 tid=9\n1us thread tid=9 name=\"pt_data_pin\"\n", s->log);
+	for (i = 1; i < LONG_STEPS; i++)
+		fprintf(s->log,
+			"%uus %s duration=4us\n%uus outside kind=transfer file=pipe object=3 caller=0x30 duration=99ms\n",
+			i * 100000, its_call, i * 100000 + 99500);
+	conclude_with(s, &m);
+}
+
+/* One that pins memory feeds no GPU. */
+static void test_pinning_thread(void **state)
+{
+	struct story *s = *state;
+
+	looked_at_beside(s, "launch cudaLaunchKernel kernel=2 stream=9 caller=0x20");
+	assert_true(charged(s, "pipe", NULL) > 0);
+	looked_at_beside(s, "op cudaMallocHost caller=0x20");
+	assert_int_equal(charged(s, "pipe", NULL), 0);
+	assert_true(charged(s, "python", "train.py:11 in load") > 0);
 }
 
 /* A GPU that copies runs no kernel, and is not idle: each step copies 90 MB, which may take 30 ms of 100. */
@@ -571,6 +624,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nvml, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_of_a_short_run, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nvml_of_a_second, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pinning_thread, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_beside_copies, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_once, setup, teardown),
