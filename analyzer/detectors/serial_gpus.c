@@ -15,7 +15,8 @@
  *
  * One thread that never waits between one GPU's work and the next one's, for their streams wait for each other (layers on several
  * GPUs), or threads that come and go with each step: while a thread waits for GPUs, at least one of them works. How long two can
- * have worked at once is at most how long all of them did together, as NVML's utilisation bounds it, without that.
+ * have worked at once is at most how long all of them did together, without that; how long each did, GPU times say, or NVML's
+ * utilisation bounds it.
  */
 #include <stdlib.h>
 #include "table.h"
@@ -81,7 +82,7 @@ static const char *keep(const struct findings *f, const struct site *site, struc
 #define CAUSE_BIT(name) (1ull << IDLE_##name)
 #define WAITS \
 	(CAUSE_BIT(LOCK) | CAUSE_BIT(JOIN) | CAUSE_BIT(PIPE) | CAUSE_BIT(SOCKET) | \
-	 CAUSE_BIT(CUDA_WAIT))
+	 CAUSE_BIT(CUDA_WAIT) | CAUSE_BIT(DEPENDENCY))
 
 /* GPUs of a machine that take turns. */
 struct turns {
@@ -319,84 +320,88 @@ static bool is_reported(const struct process *process, const struct found *found
 	return false;
 }
 
-/* ---- by NVML ---------------------------------------------------------------------------------- */
+/* ---- by waits --------------------------------------------------------------------------------- */
 
 #define WAITED_LEAST_PERCENT 60 /* of the time: else the host keeps them waiting */
-#define AT_ONCE_MOST_PART 4 /* of the work that could be done beside another's */
+#define APART_LEAST_PART 3 /* of the work that could be done beside another's, certainly in turn */
 
 /* The GPUs of a process. */
-struct by_nvml {
+struct by_waits {
 	struct turns turns; /* those that work a good part of the time */
 	const struct thread *thread; /* that waits most for GPUs, and how long */
 	uint64_t waited_ns, all_ns, work_ns;
-	bool estimated;
+	bool estimated, unknown; /* of some of them it is, how long they worked */
 };
 
-static void find_waits(const struct idle *idle, const struct process *process, struct by_nvml *n)
+static void find_waits(const struct idle *idle, const struct process *process, struct by_waits *w)
 {
 	for (const struct thread *thread = process->threads; thread; thread = thread->next) {
 		const struct host_thread *h = host_thread_find(&idle->threads, thread);
 
-		if (!h || h->gpu_ns <= n->waited_ns)
+		if (!h || h->gpu_ns <= w->waited_ns)
 			continue;
-		n->thread = thread;
-		n->waited_ns = h->gpu_ns;
+		w->thread = thread;
+		w->waited_ns = h->gpu_ns;
 	}
 }
 
-/* False: of one of its GPUs it is not known how long it worked, but for others' work. */
-static bool add_by_nvml(const struct idle *idle, size_t gpu, struct by_nvml *n)
+static void add_by_waits(const struct idle *idle, size_t gpu, struct by_waits *w)
 {
 	const struct idle_gpu *g = &idle->gpus[gpu];
 	uint64_t work_ns = gpu_work_ns(idle->accounts->expect, g), ns = busy_ns(g, work_ns);
 
-	if (g->left_out || g->n_processes > 1 || idle_gpu_is_exact(g))
-		return false;
-	n->work_ns = work_ns;
-	n->all_ns += ns;
-	n->estimated |= g->estimated_ns > 0;
-	if (ns < part_of(WORK_LEAST_PERCENT, work_ns) || n->turns.n == IDLE_PAIRED)
-		return true;
-	n->turns.gpus[n->turns.n++] = gpu;
-	n->turns.busy_ns += ns;
-	n->turns.most_ns = max_u64(n->turns.most_ns, ns);
-	return true;
+	w->work_ns = work_ns;
+	w->all_ns += ns;
+	w->estimated |= g->estimated_ns > 0;
+	w->unknown |=
+		g->left_out || g->n_processes > 1 || (!g->estimated_ns && !idle_gpu_is_exact(g));
+	if (ns < part_of(WORK_LEAST_PERCENT, work_ns) || w->turns.n == IDLE_PAIRED)
+		return;
+	w->turns.gpus[w->turns.n++] = gpu;
+	w->turns.busy_ns += ns;
+	w->turns.most_ns = max_u64(w->turns.most_ns, ns);
 }
 
-static bool find_by_nvml(const struct idle *idle, const struct process *process, struct by_nvml *n)
+static bool find_by_waits(const struct idle *idle, const struct process *process,
+			  struct by_waits *w)
 {
-	struct turns *t = &n->turns;
+	struct turns *t = &w->turns;
+	uint64_t beside_ns;
 
-	*n = (struct by_nvml){0};
+	*w = (struct by_waits){0};
 	for (size_t i = 0; i < idle->n_gpus; i++)
 		for (size_t j = 0; j < idle->gpus[i].n_processes; j++)
-			if (idle->gpus[i].processes[j] == process && !add_by_nvml(idle, i, n))
-				return false;
-	find_waits(idle, process, n);
-	t->together_ns = n->all_ns - min_u64(n->waited_ns, n->all_ns);
-	return t->n > 1 && n->estimated && t->busy_ns - t->most_ns >= LEAST_NS &&
-	       n->waited_ns >= part_of(WAITED_LEAST_PERCENT, n->work_ns) &&
-	       t->together_ns <= (t->busy_ns - t->most_ns) / AT_ONCE_MOST_PART;
+			if (idle->gpus[i].processes[j] == process)
+				add_by_waits(idle, i, w);
+	find_waits(idle, process, w);
+	t->together_ns = w->all_ns - min_u64(w->waited_ns, w->all_ns);
+	beside_ns = t->busy_ns - t->most_ns;
+	return t->n > 1 && !w->unknown && beside_ns >= LEAST_NS &&
+	       w->waited_ns >= part_of(WAITED_LEAST_PERCENT, w->work_ns) &&
+	       t->together_ns <= beside_ns - beside_ns / APART_LEAST_PART;
 }
 
-static void add_by_nvml_finding(const struct idle *idle, const struct process *process,
-				const struct by_nvml *n, struct found *found)
+static void add_by_waits_finding(const struct idle *idle, const struct process *process,
+				 const struct by_waits *w, struct found *found)
 {
 	struct arena *texts = found->texts;
-	const struct turns *t = &n->turns;
-	const struct thread_account *c = thread_account_of(idle->accounts, n->thread);
+	const struct turns *t = &w->turns;
+	const struct thread_account *c = thread_account_of(idle->accounts, w->thread);
 	struct finding *finding = detector_add(&detector_serial_gpus, found);
 
 	finding->origin.process = process;
 	finding->count = t->n;
 	add_costs(idle, t, finding);
+	finding->cost.gain_low_ns = finding->cost.gain_high_ns - t->together_ns;
 	finding->what = arena_printf(
 		texts,
-		"estimated: %s work in turn: as NVML says, they worked for %s at most, all together, "
+		"%s%s work in turn: %sthey worked for %s%s, all together, "
 		"and for %s of %s %s waited for one of them: two at once worked for 0 to %s",
-		gpus_text(idle, texts, t), text_time(texts, n->all_ns),
-		text_time(texts, n->waited_ns), text_time(texts, n->work_ns),
-		text_thread(texts, n->thread, c ? c->device : SPY_DEVICE_NONE),
+		w->estimated ? "estimated: " : "", gpus_text(idle, texts, t),
+		w->estimated ? "as NVML says, " : "", text_time(texts, w->all_ns),
+		w->estimated ? " at most" : "", text_time(texts, w->waited_ns),
+		text_time(texts, w->work_ns),
+		text_thread(texts, w->thread, c ? c->device : SPY_DEVICE_NONE),
 		text_time(texts, t->together_ns));
 	finding->fix = "Cut each batch into parts, so that one GPU works on the next part while "
 		       "another has the last one (torch.distributed.pipelining); or give each GPU "
@@ -409,7 +414,7 @@ static void conclude(const struct idle *idle, struct found *found)
 {
 	const struct model *model = idle->accounts->model;
 	size_t i, many = found->n;
-	struct by_nvml by_nvml;
+	struct by_waits by_waits;
 	struct turns t;
 
 	if (idle->n_gpus < 2)
@@ -419,8 +424,8 @@ static void conclude(const struct idle *idle, struct found *found)
 
 		if (!is_reported(process, found) && find_turns(idle, NULL, process, &t))
 			add_finding(idle, &t, process, found);
-		if (!is_reported(process, found) && find_by_nvml(idle, process, &by_nvml))
-			add_by_nvml_finding(idle, process, &by_nvml, found);
+		if (!is_reported(process, found) && find_by_waits(idle, process, &by_waits))
+			add_by_waits_finding(idle, process, &by_waits, found);
 	}
 	for (i = 0; i < model->set->n_hosts && found->n == many; i++)
 		if (find_turns(idle, &model->set->hosts[i], NULL, &t) &&
@@ -439,8 +444,9 @@ const struct detector detector_serial_gpus = {
 		"processes of a machine: GPUs that take ten turns or more, for most of the "
 		"time, of which waits prove that no two work at once; a note if their work "
 		"brings results to the host, which the next one may need. Layers on several "
-		"GPUs, whose streams wait for each other: by NVML's utilisation, while a thread "
-		"waits for GPUs most of the time; then it is estimated.",
+		"GPUs, whose streams wait for each other: by GPU times, or by NVML's utilisation (then it "
+		"is estimated), while a thread waits for GPUs most of the time; at least a third of "
+		"the work that could be done at once is certainly done in turn.",
 	.blind =
 		"Whether a kernel needs what another GPU computed, which it may read there by "
 		"peer access, or the host wants to see in pinned memory. Work with copies "

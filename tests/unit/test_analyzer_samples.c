@@ -535,7 +535,7 @@ static void test_no_turns(void **state)
 {
 	struct story *s = *state;
 
-	layers(s, 70, 44, 95 * MS);
+	layers(s, 80, 60, 95 * MS);
 	assert_null(found(s, "serial-gpus"));
 	layers(s, 50, 44, 50 * MS);
 	assert_null(found(s, "serial-gpus"));
