@@ -24,7 +24,7 @@ static bool is_own_python(const struct starved_gpus *h)
 static const char *cure(const struct trace_set *set, struct arena *texts,
 			const struct starved_gpus *h)
 {
-	enum idle_cause cause = starved_gpus_cause(h);
+	enum idle_cause cause = starved_gpus_ran_meanwhile(h) ? IDLE_PYTHON : starved_gpus_cause(h);
 
 	(void)set;
 	(void)texts;

@@ -69,6 +69,17 @@ static void prefer_place(struct starved_gpus *h)
 	h->most_ns = h->placed_ns;
 }
 
+/* A wait for another thread, of which no line of the program is known, while another one ran one: there the time went. */
+static bool ran_meanwhile(const struct idle_sum *sum)
+{
+	return !sum->key.code && sum->meanwhile && python_line(sum->meanwhile).code;
+}
+
+bool starved_gpus_ran_meanwhile(const struct starved_gpus *h)
+{
+	return h->most_ns > h->ns / 2 && ran_meanwhile(h->most);
+}
+
 /* What a sum has of its longest time between two calls. */
 struct gap_part {
 	size_t gpu;
@@ -219,7 +230,7 @@ static const char *most_text(struct arena *texts, const struct model *model,
 		return arena_printf(texts, ", %s %s %s%s%s", much,
 				    part->fn == NO_FUNCTION ? "at" : "before", at,
 				    others ? ", while " : "", others ?: "");
-	return "";
+	return others ? arena_printf(texts, ", %s while %s", much, others) : "";
 }
 
 static enum idle_cause most_of(const uint64_t by_cause[IDLE_CAUSE_COUNT])
@@ -313,21 +324,35 @@ static void add_stacks(const struct starved_gpus_kind *kind, const struct idle *
 	size_t n_stacks = 0;
 
 	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = is_of(sum, kind->causes) && sum->longest.stack
-				      ? idle_price_left(idle, sum)
-				      : 0;
+		const struct stack *stack =
+			ran_meanwhile(sum) ? sum->meanwhile : sum->longest.stack;
+		uint64_t ns = is_of(sum, kind->causes) && stack ? idle_price_left(idle, sum) : 0;
 		uint64_t n = h->ns ? (uint64_t)((double)ns * SITE_STACKS / (double)h->ns) : 0;
 
 		if (!n || !is_case(&gpus[gpu_of_sum(idle, sum)]) ||
 		    process_of(&gpus[gpu_of_sum(idle, sum)]) != process_of(h))
 			continue;
 		while (n-- && n_stacks < SITE_STACKS)
-			stacks[n_stacks++] = sum->longest.stack;
+			stacks[n_stacks++] = stack;
 	}
 	if (!n_stacks)
 		return;
 	finding->lookup.stacks = stacks;
 	finding->lookup.n_stacks = n_stacks;
+}
+
+/* Where the most of it went. */
+static struct idle_part place_of(const struct idle_sum *sum)
+{
+	struct idle_part part = sum->longest;
+
+	if (!ran_meanwhile(sum))
+		return part;
+	part.cause = IDLE_PYTHON;
+	part.fn = NO_FUNCTION;
+	part.address = 0;
+	part.stack = sum->meanwhile;
+	return part;
 }
 
 static void add_finding(const struct starved_gpus_kind *kind, const struct idle *idle,
@@ -337,7 +362,7 @@ static void add_finding(const struct starved_gpus_kind *kind, const struct idle 
 	const struct model *model = idle->accounts->model;
 	struct arena *texts = found->texts;
 	struct finding *finding = detector_add(kind->detector, found);
-	const struct idle_part *part = &h->most->longest;
+	const struct idle_part place = place_of(h->most), *part = &place;
 
 	finding->origin.process = h->most->process;
 	finding->count = h->gaps;

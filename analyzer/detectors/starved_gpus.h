@@ -42,6 +42,9 @@ struct starved_gpus_kind {
 /* The cause with the most of the time. */
 enum idle_cause starved_gpus_cause(const struct starved_gpus *h);
 
+/* Were most of it waits for another thread, while one ran lines of Python that are known? */
+bool starved_gpus_ran_meanwhile(const struct starved_gpus *h);
+
 /* A finding for each process that has such GPUs; its price is what is left of their idle time with these causes. */
 void starved_gpus_conclude(const struct starved_gpus_kind *kind, const struct idle *idle,
 			   struct found *found);

@@ -100,17 +100,19 @@ static void see_longest(struct idle_part *longest, const struct idle_part *part,
 		set_longest(longest, &shown, holds);
 }
 
-static bool same_function(const struct stack *a, const struct stack *b)
+/* A line of Python, or a function of C's. */
+static bool same_place(const struct stack *a, const struct stack *b)
 {
 	const struct python_frame *x = python_frame(a), *y = python_frame(b);
 
-	return x && y ? x->code == y->code : !x && !y && a->function == b->function;
+	return x && y ? x->code == y->code && x->line == y->line
+		      : !x && !y && a->function == b->function;
 }
 
 static void vote_meanwhile(struct idle_sum *sum, const struct stack *place, uint32_t tid,
 			   uint64_t ns)
 {
-	bool same = place && sum->meanwhile && same_function(place, sum->meanwhile);
+	bool same = place && sum->meanwhile && same_place(place, sum->meanwhile);
 
 	if (!place)
 		return;
@@ -353,11 +355,11 @@ static const struct stack *sampled_between(const struct host_thread *h, uint64_t
 #define MEANWHILE_LEAST_NS 2000000 /* a shorter wait has no sample in it, most often */
 #define MEANWHILE_THREADS 256 /* are looked at, for one wait */
 
-/* What the samples in that time stand for that found the thread running at a known place; the last one's place. */
+/* What the samples in that time stand for that found the thread running at a known place; where most of them did. */
 static uint64_t ran_us(const struct host_thread *h, uint64_t begin_ns, uint64_t end_ns,
 		       const struct stack **place)
 {
-	uint64_t us = 0;
+	uint64_t us = 0, lead_us = 0;
 
 	*place = NULL;
 	for (uint64_t i = 1; i <= h->samples_size && i <= h->n_samples; i++) {
@@ -367,7 +369,9 @@ static uint64_t ran_us(const struct host_thread *h, uint64_t begin_ns, uint64_t 
 			break;
 		if (sample->ns >= end_ns || !(sample->state & SPY_SAMPLE_RAN) || !sample->place)
 			continue;
-		*place = *place ?: sample->place;
+		if (majority_moves(&lead_us, *place && same_place(*place, sample->place),
+				   sample->weight_us))
+			*place = sample->place;
 		us += sample->weight_us;
 	}
 	return us;

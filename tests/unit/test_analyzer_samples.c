@@ -310,8 +310,15 @@ static void test_meanwhile(void **state)
 
 	while_others(s, 1);
 	assert_true(is_said(s, " ran train.py:22 in save"));
+	says(found(s, "starved-by-host"),
+	     "most of it while thread 9 'decoder' ran train.py:22 in save");
+	assert_string_equal(
+		json_string_value(json_object_get(found(s, "starved-by-host"), "python_function")),
+		"save");
 	while_others(s, 2);
 	assert_false(is_said(s, " ran train.py"));
+	assert_null(strstr(json_string_value(json_object_get(found(s, "starved-by-host"), "what")),
+			   "most of it"));
 }
 
 /* Places without a number: each is that of the sample right behind it. */
