@@ -1,6 +1,7 @@
 # tests/gpu/jobs.py KIND: jobs as people write them, which are slow for one reason. Prints the shares of the working time of the functions that
 # are timed, by the program's own clock ("TRUTH fetch 43.5"), and a last value, which is the same bare and recorded. KIND: eager trainer
-# generate lightning gp graphs rejit flax agent server lock pool nan amp. Each needs the package that it imports; run by tests/gpu/planted.
+# generate lightning gp graphs rejit flax agent server lock pool nan amp ode mcmc images embed spectra states bayes; on two GPUs halves and
+# parallel. Each needs the package that it imports; run by tests/gpu/planted.
 import os
 import sys
 import tempfile
@@ -438,10 +439,229 @@ def amp():
     end(round(float(loss), 1))
 
 
-KINDS = [eager, trainer, generate, lightning, gp, graphs, rejit, flax, agent, server, lock, pool, nan, amp]
+# GPT-2, the first half of its blocks on one GPU, the second half on another.
+def halves():
+    import torch
+    from transformers import GPT2Config, GPT2Model
+    model = GPT2Model(GPT2Config(vocab_size=1000, n_embd=1024, n_layer=12, n_head=16, attn_pdrop=0, resid_pdrop=0, embd_pdrop=0))
+    first, second = torch.nn.ModuleList(model.h[:6]).to("cuda:0"), torch.nn.ModuleList(model.h[6:]).to("cuda:1")
+    words, head = model.wte.to("cuda:0"), torch.nn.Linear(1024, 1000).to("cuda:1")
+    parts = [*first.parameters(), *second.parameters(), *words.parameters(), *head.parameters()]
+    optimizer = torch.optim.SGD(parts, lr=0.01)
+    ids = torch.randint(0, 1000, (8, 512))
+
+    def hidden(made):
+        return made[0] if isinstance(made, tuple) else made
+
+    for step in range(60):
+        start_at(step, 5)
+        x = words(ids.to("cuda:0"))
+        for block in first:
+            x = hidden(block(x))
+        x = x.to("cuda:1")
+        for block in second:
+            x = hidden(block(x))
+        loss = torch.nn.functional.cross_entropy(head(x).flatten(0, 1), ids.to("cuda:1").flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    torch.cuda.synchronize(1)
+    end(round(float(loss), 2))
+
+
+# DataParallel: threads for each step, weights sent to the second GPU in each step.
+def parallel():
+    import torch
+    net = torch.nn.Sequential(*[m for _ in range(8) for m in (torch.nn.Linear(2048, 2048), torch.nn.ReLU())])
+    net = torch.nn.DataParallel(net.cuda(), device_ids=[0, 1])
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    x = torch.randn(1024, 2048, device="cuda")
+    for step in range(220):
+        start_at(step, 20)
+        optimizer.zero_grad()
+        loss = (net(x) - x).square().mean()
+        loss.backward()
+        optimizer.step()
+    end(round(float(loss), 3))
+
+
+# An ordinary differential equation, whose solver looks at the error of each step.
+def ode():
+    import torch
+    from torchdiffeq import odeint
+    net = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.Tanh(), torch.nn.Linear(256, 64)).cuda()
+    x = torch.randn(128, 64, device="cuda")
+    times = torch.linspace(0, 4, 20, device="cuda")
+    with torch.no_grad():
+        for step in range(32):
+            start_at(step, 2)
+            y = odeint(lambda t, z: net(z), x, times, rtol=1e-5, atol=1e-6, method="dopri5")
+    end(round(float(y.sum()), 2))
+
+
+# A chain of NUTS in one compiled program, and its convergence, chain by chain, in Python.
+def mcmc():
+    import jax
+    import jax.numpy as jnp
+    import numpy
+    import numpyro
+    import numpyro.distributions as dist
+    from numpyro.infer import MCMC, NUTS
+    x = numpy.random.default_rng(0).normal(size=(2000, 8)).astype(numpy.float32)
+    y = x @ numpy.arange(8, dtype=numpy.float32)
+
+    def model(x, y):
+        w = numpyro.sample("w", dist.Normal(jnp.zeros(8), 1.0))
+        numpyro.sample("y", dist.Normal(x @ w, 0.5), obs=y)
+
+    @timed
+    def diagnose(samples):
+        rows = numpy.asarray(samples)
+        return sum(abs(float(a) - float(b)) > 1 for row in rows for a, b in zip(row, row[1:])) + len([v for v in rows.flatten() if v > 3])
+
+    chain = MCMC(NUTS(model), num_warmup=50, num_samples=200, progress_bar=False)
+    for turn in range(6):
+        if turn == 1:
+            start()
+        chain.run(jax.random.PRNGKey(turn), x, y)
+        found = [diagnose(chain.get_samples()["w"]) for _ in range(20)]
+    end(found[0])
+
+
+# Pictures, decoded and cut by two workers.
+def images():
+    import io
+    import numpy
+    import torch
+    import torchvision
+    from PIL import Image
+    from torchvision import transforms
+    noise = numpy.random.default_rng(0).integers(0, 255, (512, 512, 3), dtype=numpy.uint8)
+    packed = io.BytesIO()
+    Image.fromarray(noise).resize((700, 500)).save(packed, "JPEG")
+    cut = transforms.Compose([transforms.CenterCrop(224), transforms.ToTensor(), transforms.Normalize((0.5,) * 3, (0.2,) * 3)])
+
+    class Pictures(torch.utils.data.Dataset):
+        def __len__(self):
+            return 64 * 40
+
+        def __getitem__(self, i):
+            return cut(Image.open(io.BytesIO(packed.getvalue())).rotate(i % 7)), i % 10
+
+    net = torchvision.models.resnet18(num_classes=10).cuda().to(memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    loader = torch.utils.data.DataLoader(Pictures(), batch_size=64, num_workers=2, pin_memory=True)
+    for step, (x, y) in enumerate(loader):
+        start_at(step, 3)
+        loss = torch.nn.functional.cross_entropy(net(x.cuda(non_blocking=True)), y.cuda(non_blocking=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    end(round(float(loss), 1))
+
+
+# Sentences, split into pieces by Python and put together into one batch.
+def embed():
+    import torch
+    from transformers import BertConfig, BertModel
+    net = BertModel(BertConfig(vocab_size=2000, hidden_size=384, num_hidden_layers=6, num_attention_heads=6, intermediate_size=1536)).cuda().eval()
+    sentences = ["the %dth sentence says little about %d other things than those before it" % (i, i * 7) for i in range(64)]
+
+    @timed
+    def pieces(text):
+        found = []
+        for word in text.split():
+            while word:
+                cut = max((n for n in range(1, len(word) + 1) if hash_of(word[:n]) % 3 or n == 1), default=1)
+                found.append(hash_of(word[:cut]) % 2000)
+                word = word[cut:]
+        return (found + [0] * 64)[:64]
+
+    def hash_of(word):
+        value = 7
+        for letter in word:
+            value = (value * 31 + ord(letter)) % 1000003
+        return value
+
+    with torch.no_grad():
+        for step in range(120):
+            start_at(step, 5)
+            ids = torch.tensor([pieces(s) for s in sentences]).cuda()
+            out = net(input_ids=ids).last_hidden_state.mean(1)
+            answer = torch.nn.functional.normalize(out, dim=1).cpu()
+    end(round(float(answer.sum()), 2))
+
+
+# Spectra of records that the host prepares, there and back through pageable memory.
+def spectra():
+    import cupy
+    import numpy
+    records = numpy.random.default_rng(0).normal(size=(64, 1 << 16)).astype(numpy.float32)
+
+    @timed
+    def detrend(step):
+        block = numpy.roll(records, step, axis=1)
+        return (block - numpy.median(block, axis=1, keepdims=True)) * numpy.hanning(block.shape[1]).astype(numpy.float32)
+
+    total = 0.0
+    for step in range(60):
+        if step == 5:
+            start()
+        power = cupy.abs(cupy.fft.rfft(cupy.asarray(detrend(step)), axis=1)) ** 2
+        total += float(power.get()[:, 10].sum())
+    end(round(total, 0))
+
+
+# Hugging Face's accelerate, which writes the state of the training every twentieth step.
+def states():
+    import torch
+    from accelerate import Accelerator
+    helper = Accelerator()
+    net = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(768, 12, 3072, batch_first=True, dropout=0.0), 6, enable_nested_tensor=False)
+    data = torch.utils.data.DataLoader(torch.randn(16 * 162, 128, 768), batch_size=16)
+    net, optimizer, data = helper.prepare(net, torch.optim.AdamW(net.parameters(), lr=1e-4), data)
+    with tempfile.TemporaryDirectory() as folder:
+        @timed
+        def keep_state(step):
+            helper.save_state(os.path.join(folder, "state"))
+
+        for step, x in enumerate(data):
+            start_at(step, 2)
+            with helper.accumulate(net):
+                loss = (net(x) - x).square().mean()
+                helper.backward(loss)
+                optimizer.step()
+                optimizer.zero_grad()
+            if step % 20 == 10:
+                keep_state(step)
+    end(round(float(loss), 2))
+
+
+# Bayesian optimisation: its acquisition function is maximised by SciPy, on the host.
+def bayes():
+    import torch
+    from botorch.acquisition import LogExpectedImprovement
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from botorch.optim import optimize_acqf
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+    x = torch.rand(40, 4, dtype=torch.double, device="cuda")
+    y = torch.sin(x.sum(1, keepdim=True) * 4)
+    bounds = torch.stack([torch.zeros(4), torch.ones(4)]).double().cuda()
+    for turn in range(6):
+        if turn == 1:
+            start()
+        model = SingleTaskGP(x, y)
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        best, value = optimize_acqf(LogExpectedImprovement(model, best_f=y.max()), bounds=bounds, q=1, num_restarts=4, raw_samples=32)
+        x, y = torch.cat([x, best]), torch.cat([y, torch.sin(best.sum(1, keepdim=True) * 4)])
+    end(round(float(y.max()), 1))
+
+KINDS = [eager, trainer, generate, lightning, gp, graphs, rejit, flax, agent, server, lock, pool, nan, amp, halves, parallel, ode, mcmc, images, embed, spectra, states,
+         bayes]
 if __name__ == "__main__":
     run = {kind.__name__: kind for kind in KINDS}[sys.argv[1]]
-    if run not in (rejit, flax, pool):
+    if run not in (rejit, flax, pool, mcmc, spectra):
         import torch
         torch.manual_seed(0)
     run()
