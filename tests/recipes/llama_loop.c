@@ -382,6 +382,17 @@ __attribute__((noinline)) static void decode(void *context, int32_t *tokens, int
 	}
 }
 
+/* A line of tokens, whole where threads end at the same time. */
+static void print(const struct job *job)
+{
+	flockfile(stdout);
+	for (int i = 0; i < job->n; i++)
+		printf("%d%c", job->tokens[i], i == job->n - 1 ? '\n' : ' ');
+	fflush(stdout);
+	funlockfile(stdout);
+	fprintf(stderr, "thread %d: %.3f ms a token\n", job->number, 1e3 * job->seconds / job->n);
+}
+
 static void *generate(void *data)
 {
 	struct job *job = data;
@@ -409,6 +420,7 @@ static void *generate(void *data)
 		decode(context, &job->tokens[i], 1);
 	}
 	job->seconds = now() - begun;
+	print(job); /* now: the library may end the process where it releases the context */
 	library.llama_free(context);
 	return NULL;
 }
@@ -491,9 +503,6 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < threads; i++) {
 		pthread_join(thread[i], NULL);
-		for (int k = 0; k < tokens; k++)
-			printf("%d%c", jobs[i].tokens[k], k == tokens - 1 ? '\n' : ' ');
-		fprintf(stderr, "thread %d: %.3f ms a token\n", i, 1e3 * jobs[i].seconds / tokens);
 		free(jobs[i].tokens);
 	}
 	library.llama_model_free(model);
