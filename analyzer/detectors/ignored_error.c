@@ -130,6 +130,7 @@ static const char *keep(const struct findings *f, const struct site *site, struc
 	finding->remarks.shown = !why;
 	finding->remarks.wrong = !why && (stays(finding->variant) ||
 					  is_work_undone(model->set, site, finding->variant));
+	finding->remarks.ends_all = stays(finding->variant);
 	finding->remarks.maybe_harmless = why; /* the thread that asks pays for the answer */
 	if (stays(finding->variant))
 		return keep_staying(f, site, finding, texts, name);

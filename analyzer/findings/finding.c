@@ -393,13 +393,14 @@ static uint64_t price_of(const struct finding *f)
 	return cost->idle_gpu_known ? max_u64(gain, cost->idle_gpu_ns) : gain;
 }
 
-/* Problems, then notes, then what is minor; of each, the largest price first. */
+/* Problems, then notes, then what is minor; of each, what ends all work, then the largest price first. */
 static int by_price(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
 	uint64_t gain = price_of(x), other = price_of(y);
 
-	return (int)finding_severity(x) - (int)finding_severity(y) ?: COMPARE(other, gain) ?:
+	return (int)finding_severity(x) - (int)finding_severity(y) ?:
+	       (int)y->remarks.ends_all - (int)x->remarks.ends_all ?: COMPARE(other, gain) ?:
 	       COMPARE(cost_ns(&y->cost), cost_ns(&x->cost)) ?:
 	       strcmp(x->detector->id, y->detector->id) ?: same_place(x, y);
 }

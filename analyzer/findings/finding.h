@@ -73,6 +73,7 @@ static inline uint64_t cost_gain_ns(const struct cost *cost)
 struct remarks {
 	bool shown; /* in text also if it costs nothing to speak of */
 	bool wrong; /* the program does not do what it means to: a problem */
+	bool ends_all; /* the process can use no GPU any more: before all others */
 	bool maybe_harmless; /* the thread may have had nothing better to do than to wait: a note */
 	bool once; /* it is done once, however long the program runs: a note */
 	bool counted; /* another finding has its cost, and is named: a note */

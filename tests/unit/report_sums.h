@@ -162,6 +162,13 @@ static inline json_int_t rs_price(const json_t *row)
 	return gain > idle ? gain : idle;
 }
 
+/* It stands first for what it means. */
+static inline bool rs_ends_all(const json_t *row)
+{
+	return rs_is(row, "id", "ignored-error") && rs_is(row, "severity", "problem") &&
+	       strstr(rs_text(row, "what"), "cannot be used any more");
+}
+
 /* Ranks, what the headline says of them, and notes below problems. */
 static inline void rs_check_order(const json_t *root)
 {
@@ -180,7 +187,8 @@ static inline void rs_check_order(const json_t *root)
 		RS_HOLDS(row, rs_compared(row) || !rs_is(row, "severity", severity) ||
 				      rs_is(row, "overlaps", "yes") || rs_price(row) <= price);
 		if (!rs_is(row, "severity", severity) || !rs_is(row, "overlaps", "yes"))
-			price = rs_is(row, "overlaps", "yes") ? INT64_MAX : rs_price(row);
+			price = rs_is(row, "overlaps", "yes") || rs_ends_all(row) ? INT64_MAX
+										  : rs_price(row);
 		severity = rs_text(row, "severity");
 		problems += rs_is(row, "severity", "problem");
 		notes += rs_is(row, "severity", "note");

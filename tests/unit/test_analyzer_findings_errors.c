@@ -157,6 +157,32 @@ static void test_error_that_stays(void **state)
 	nothing(s);
 }
 
+/* It comes before what only costs time. */
+static void test_error_that_stays_is_first(void **state)
+{
+	struct story *s = *state;
+	const json_t *findings;
+	int i;
+
+	begin(s);
+	for (i = 0; i < 20; i++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, 5000000,
+		     "copy cudaMemcpyAsync stream=8 direction=d2h src=device dst=pageable bytes=4096 "
+		     "caller=0x30");
+	}
+	for (i = 0; i < 5; i++)
+		call(s, 1000, 2000, "op cudaStreamSynchronize stream=8 caller=0x20 result=700");
+	conclude(s);
+	findings = json_object_get(s->root, "findings");
+	assert_true(json_array_size(findings) >= 2);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(findings, 0), "id")),
+			    "ignored-error");
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(findings, 1), "severity")),
+		"problem");
+}
+
 static void test_capture_break(void **state)
 {
 	struct story *s = *state;
@@ -272,9 +298,13 @@ static void test_last_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		STORY_TEST(test_ignored_error), STORY_TEST(test_in_gone_code),
-		STORY_TEST(test_driver_error),  STORY_TEST(test_error_that_stays),
-		STORY_TEST(test_capture_break), STORY_TEST(test_last_failure),
+		STORY_TEST(test_ignored_error),
+		STORY_TEST(test_in_gone_code),
+		STORY_TEST(test_driver_error),
+		STORY_TEST(test_error_that_stays),
+		STORY_TEST(test_error_that_stays_is_first),
+		STORY_TEST(test_capture_break),
+		STORY_TEST(test_last_failure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
