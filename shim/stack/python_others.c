@@ -14,7 +14,7 @@
 #define FRAMES_MOST 256 /* of a thread; one that has more has none */
 #define FRAME_MOST 128 /* bytes of one */
 #define CODE_MOST 256 /* of a code object, read_frame's bound, too */
-#define TRIES 4 /* a thread has moved on to other memory since the last look */
+#define TRIES 4 /* a thread has moved on since the last look, or while it was looked at */
 
 /* A thread's frames, as one copy has them, innermost first. */
 struct chain {
@@ -239,10 +239,9 @@ bool spy_python_activity(const struct spy_python *python, uintptr_t state,
 /* ---- a look ---------------------------------------------------------------------------------- */
 
 /* The frames of the chain from `first` on, with the code objects of all of them read at once. */
-static size_t describe(const struct spy_python *python, int pid, struct room *room, size_t first,
-		       struct spy_python_frame *frames)
+static size_t describe(const struct spy_python *python, int pid, struct room *room,
+		       const struct chain *c, size_t first, struct spy_python_frame *frames)
 {
-	const struct chain *c = &room->chains[0];
 	struct iovec to[SPY_PYTHON_LOOKED], from[SPY_PYTHON_LOOKED];
 	size_t at[SPY_PYTHON_LOOKED], n = c->n - first;
 
@@ -278,21 +277,41 @@ static bool copy_chains(const struct spy_python *python, struct spy_python_guess
 	return false;
 }
 
-size_t spy_python_look_at(const struct spy_python *python, struct spy_python_guess *guess,
-			  void *room_, uintptr_t state, uintptr_t handle,
-			  struct spy_python_frame *frames, bool *cut)
+/*
+ * One try. What both copies have in common; or, where that is nothing, the callers in the one that has more: while it was read the
+ * thread left a frame that lies in an object of its own, a generator's, which leads nowhere then.
+ */
+static size_t look(const struct spy_python *python, struct spy_python_guess *guess,
+		   struct room *room, int pid, struct spy_python_frame *frames, bool *cut)
 {
-	struct room *room = room_;
-	int pid = (int)getpid();
+	const struct chain *a = &room->chains[0], *b = &room->chains[1], *more;
 	size_t n;
 
+	for (size_t i = 0; i < 2; i++)
+		if (!follow(python, guess, pid, &room->chains[i]))
+			room->chains[i].n = 0;
+	n = in_common(python, a, b);
+	*cut = n < a->n;
+	if (n)
+		return describe(python, pid, room, a, a->n - n, frames);
+	*cut = true;
+	more = a->n >= b->n ? a : b;
+	return more->n > 1 ? describe(python, pid, room, more, 1, frames) : 0;
+}
+
+size_t spy_python_look_at(const struct spy_python *python, struct spy_python_guess *guess,
+			  void *room, uintptr_t state, uintptr_t handle,
+			  struct spy_python_frame *frames, bool *cut)
+{
+	int pid = (int)getpid();
+	size_t n = 0;
+
 	*cut = false;
-	if (!state || python->frame.bytes > FRAME_MOST || python->code.bytes > CODE_MOST ||
-	    !copy_chains(python, guess, room, state, handle, pid) ||
-	    !follow(python, guess, pid, &room->chains[0]) ||
-	    !follow(python, guess, pid, &room->chains[1]))
+	if (!state || python->frame.bytes > FRAME_MOST || python->code.bytes > CODE_MOST)
 		return 0;
-	n = in_common(python, &room->chains[0], &room->chains[1]);
-	*cut = n < room->chains[0].n;
-	return describe(python, pid, room, room->chains[0].n - n, frames);
+	for (int i = 0; i < TRIES && !n; i++)
+		n = copy_chains(python, guess, room, state, handle, pid)
+			    ? look(python, guess, room, pid, frames, cut)
+			    : 0;
+	return n;
 }

@@ -38,6 +38,13 @@ def collect():
     gc.collect()
 
 
+def pieces(n):
+    """Generators, which come and go, and which C code asks for their values."""
+    for i in range(n):
+        word = str(100000 + i)
+        max(sum(ord(letter) for letter in word[:k]) for k in range(1, 6))
+
+
 def save(n):
     with open(os.devnull, "w") as file:
         for i in range(n):
@@ -79,6 +86,9 @@ def step(kind, number):
             timed(save, 60000)
     elif kind == "gc":
         timed(collect)
+    elif kind == "generators":
+        timed(load, 2000)
+        timed(pieces, 400)
     elif kind == "gil":
         timed(load, 4000)
     elif kind == "eager-slow":
