@@ -6,8 +6,10 @@
  * means to, and one that reads from a connection may wait for requests: that alone is no case
  * either, but told where there is one.
  */
+#include <string.h>
 #include "starved_gpus.h"
 #include "table.h"
+#include "model/python.h"
 
 static const char *who_keeps(const struct starved_gpus *h)
 {
@@ -19,6 +21,20 @@ static const char *who_keeps(const struct starved_gpus *h)
 static bool is_own_python(const struct starved_gpus *h)
 {
 	return h->most_ns > h->ns / 2 && idle_sum_is_own_python(h->most);
+}
+
+/* Is most of it arithmetic or data of a library that works on the host? */
+static bool is_host_library(const struct starved_gpus *h)
+{
+	static const char *const libraries[] = {"/numpy/", "/scipy/",   "/pandas/",
+						"/PIL/",   "/sklearn/", "/cv2/"};
+	const struct python_code *called =
+		h->most_ns > h->ns / 2 ? python_called(h->most->longest.stack).code : NULL;
+
+	for (size_t i = 0; called && i < ARRAY_SIZE(libraries); i++)
+		if (strstr(called->file, libraries[i]))
+			return true;
+	return false;
 }
 
 static const char *cure(const struct trace_set *set, struct arena *texts,
@@ -35,6 +51,9 @@ static const char *cure(const struct trace_set *set, struct arena *texts,
 		if (is_own_python(h))
 			return "Do it with fewer lines of Python (NumPy for its loops, or the GPU), or in other "
 			       "processes, a step ahead, while the GPU works.";
+		if (is_host_library(h))
+			return "Do it on the GPU (CuPy, torch, jax.numpy), or in other processes, a step ahead, "
+			       "while the GPU works.";
 		return "Less Python between the CUDA calls. PyTorch: torch.compile the step, or "
 		       "capture it in a CUDA graph; move .item(), .cpu() and prints out of the "
 		       "loop; prepare data in the loader's workers. JAX: jit the whole step, with "

@@ -46,27 +46,82 @@ static void add_sum(const struct starved_gpus_kind *kind, struct starved_gpus *h
 	}
 	h->ns += ns;
 	h->gaps += sum->count;
-	if (!h->most || sum->ns > h->most->ns) {
-		h->most = sum;
-		h->most_ns = ns;
-	}
 	if (sum->key.code && (!h->in_python || sum->ns > h->in_python->ns))
 		h->in_python = sum;
-	if (has_place(sum) && (!h->placed || sum->ns > h->placed->ns)) {
-		h->placed = sum;
-		h->placed_ns = ns;
-	}
 }
 
-#define PLACED_PART 4 /* of the largest sum: what has a place is told of instead */
+/* ---- where most of it went -------------------------------------------------------------------- */
 
-/* A line, rather than "before cuCtxSetCurrent". */
-static void prefer_place(struct starved_gpus *h)
+/* What a sum has left of a GPU's idle time. */
+struct part_of_gpu {
+	size_t gpu;
+	const struct idle_sum *sum;
+	uint64_t ns;
+};
+
+/* Those of a GPU, of them those that ran in one function; other ones each by itself. */
+static int by_function(const void *a, const void *b)
 {
-	if (!h->most || has_place(h->most) || !h->placed || h->placed_ns < h->most_ns / PLACED_PART)
+	const struct part_of_gpu *x = a, *y = b;
+	const struct idle_sum_key *k = &x->sum->key, *l = &y->sum->key;
+
+	return COMPARE(x->gpu, y->gpu) ?: COMPARE(k->process, l->process) ?:
+	       COMPARE(k->cause, l->cause) ?: COMPARE(k->code != 0, l->code != 0) ?:
+	       (k->code && idle_runs_python(k->cause)
+			? python_compare_functions(x->sum->longest.stack, y->sum->longest.stack)
+			: COMPARE(k->address, l->address) ?: COMPARE(k->code, l->code) ?:
+			  COMPARE(k->line, l->line));
+}
+
+#define PLACED_PART 4 /* of the largest part: what has a place is told of instead */
+
+/* A function, rather than "before cuCtxSetCurrent". */
+static bool is_better(const struct starved_gpus *h, const struct idle_sum *sum, uint64_t ns)
+{
+	if (!h->most || has_place(h->most) == has_place(sum))
+		return !h->most || ns > h->most_ns;
+	return has_place(sum) ? ns >= h->most_ns / PLACED_PART : h->most_ns < ns / PLACED_PART;
+}
+
+/* The parts [0, n) are in one function. */
+static void see_function(struct starved_gpus *h, const struct part_of_gpu *parts, size_t n)
+{
+	const struct part_of_gpu *largest = parts;
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		ns += parts[i].ns;
+		if (parts[i].ns > largest->ns)
+			largest = &parts[i];
+	}
+	if (!is_better(h, largest->sum, ns))
 		return;
-	h->most = h->placed;
-	h->most_ns = h->placed_ns;
+	h->most = largest->sum;
+	h->most_ns = ns;
+	h->several_lines = n > 1;
+}
+
+static void find_most(const struct starved_gpus_kind *kind, const struct idle *idle,
+		      struct starved_gpus *gpus)
+{
+	struct part_of_gpu *parts = xcalloc(HASH_COUNT(idle->sums.by_key) + 1, sizeof(*parts));
+	size_t n = 0, first = 0;
+
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(idle, sum) : 0;
+
+		if (ns)
+			parts[n++] = (struct part_of_gpu){gpu_of_sum(idle, sum), sum, ns};
+	}
+	if (n)
+		qsort(parts, n, sizeof(*parts), by_function);
+	for (size_t i = 1; i <= n; i++) {
+		if (i < n && !by_function(&parts[first], &parts[i]))
+			continue;
+		see_function(&gpus[parts[first].gpu], &parts[first], i - first);
+		first = i;
+	}
+	free(parts);
 }
 
 /* A wait for another thread, of which no line of the program is known, while another one ran one: there the time went. */
@@ -132,9 +187,9 @@ static struct starved_gpus *look_at_gpus(const struct starved_gpus_kind *kind,
 		if (ns)
 			add_sum(kind, &gpus[gpu_of_sum(idle, sum)], sum, ns);
 	}
+	find_most(kind, idle, gpus);
 	for (size_t i = 0; i < idle->n_gpus; i++) {
 		gpus[i].gpu = &idle->gpus[i];
-		prefer_place(&gpus[i]);
 		gpus[i].work_ns = gpu_work_ns(idle->accounts->expect, gpus[i].gpu);
 	}
 	find_longest_gaps(kind, idle, gpus);
@@ -153,6 +208,7 @@ static void add_gpu(struct starved_gpus *process, const struct starved_gpus *gpu
 		return;
 	process->most = gpu->most;
 	process->most_ns = gpu->most_ns;
+	process->several_lines = gpu->several_lines;
 	process->in_python = gpu->in_python;
 	process->gpu = gpu->gpu;
 }
@@ -202,6 +258,18 @@ static const char *how_much(struct arena *texts, const struct starved_gpus *h)
 			    text_percent(texts, (double)h->most_ns, (double)h->ns));
 }
 
+/* "train.py:21 in step", "train.py:21 and other lines of step". */
+static const char *line_text(struct arena *texts, const struct starved_gpus *h,
+			     const struct python_line *line)
+{
+	const char *file = line->code ? path_basename(line->code->file) : NULL;
+
+	if (!file || !line->line || !h->several_lines)
+		return text_python(texts, line);
+	return arena_printf(texts, "%s:%u and other lines of %.*s", file, line->line,
+			    (int)python_name_length(line->code), line->code->function);
+}
+
 /* ", most of it between train.py:17 in step and train.py:21 in step"; where it is known. */
 static const char *most_text(struct arena *texts, const struct model *model,
 			     const struct starved_gpus *h)
@@ -211,7 +279,7 @@ static const char *most_text(struct arena *texts, const struct model *model,
 	const char *much = how_much(texts, h);
 	struct python_line line = python_line(part->stack),
 			   before = python_line(part->stack_before);
-	const char *at = text_python(texts, &line), *after = text_python(texts, &before);
+	const char *at = line_text(texts, h, &line), *after = text_python(texts, &before);
 	const char *name = part->fn == NO_FUNCTION ? idle_name_of_stack(part->stack) : NULL;
 	const char *others = text_meanwhile(texts, model, h->most->process, h->most->meanwhile_tid,
 					    h->most->meanwhile);

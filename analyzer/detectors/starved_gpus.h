@@ -16,12 +16,10 @@
 struct starved_gpus {
 	uint64_t ns, beside_ns, longest_ns; /* ns: without what is beside */
 	uint64_t work_ns, gaps, gpus;
-	const struct idle_sum *most; /* the sum with the most of it, … */
-	uint64_t most_ns; /* … and how much that is */
-	const struct idle_sum *in_python; /* the same of those with a stack in Python */
-	const struct idle_sum
-		*placed; /* the same of those that are known to have been at some place */
-	uint64_t placed_ns;
+	const struct idle_sum *most; /* the largest sum of the function with the most of it, … */
+	uint64_t most_ns; /* … and how much that function has */
+	bool several_lines; /* … at more than one line */
+	const struct idle_sum *in_python; /* the largest sum with a stack in Python */
 	const struct idle_gpu *gpu; /* one of them */
 	uint64_t by_cause[IDLE_CAUSE_COUNT];
 	struct thread_costs costs;

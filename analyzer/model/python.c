@@ -4,6 +4,8 @@
  */
 #include <string.h>
 #include "python.h"
+#include "base/median.h"
+#include "base/util.h"
 
 /* Installed packages, the interpreter's own library, and what torch.compile has written. */
 static bool is_library(const char *file)
@@ -76,4 +78,33 @@ struct python_line python_called(const struct stack *stack)
 		public |= has;
 	}
 	return (struct python_line){0};
+}
+
+size_t python_name_length(const struct python_code *code)
+{
+	static const char *const parts[] = {"<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>"};
+	static const char within[] = ".<locals>.";
+	const char *name = code->function, *last = name;
+
+	for (const char *at = name; (at = strstr(at, within)); at += strlen(within))
+		last = at;
+	for (size_t i = 0; last > name && i < ARRAY_SIZE(parts); i++)
+		if (!strcmp(last + strlen(within), parts[i]))
+			return (size_t)(last - name);
+	return strlen(name);
+}
+
+static int compare_codes(const struct python_code *a, const struct python_code *b)
+{
+	size_t n = a && b ? python_name_length(a) : 0, m = a && b ? python_name_length(b) : 0;
+
+	if (!a || !b || a == b)
+		return COMPARE(a != NULL, b != NULL);
+	return strcmp(a->file, b->file) ?: COMPARE(n, m) ?: strncmp(a->function, b->function, n);
+}
+
+int python_compare_functions(const struct stack *a, const struct stack *b)
+{
+	return compare_codes(python_line(a).code, python_line(b).code)
+		       ?: compare_codes(python_called(a).code, python_called(b).code);
 }

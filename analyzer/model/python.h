@@ -32,4 +32,10 @@ bool python_is_program(const struct python_line *line);
  * it made the call itself. */
 struct python_line python_called(const struct stack *stack);
 
+/* How many characters of its name are that of the function itself: a comprehension is a part of the one that it stands in. */
+size_t python_name_length(const struct python_code *code);
+
+/* Less than 0, 0, more: which function of the program the stacks' lines stand in, and what it called of a package. */
+int python_compare_functions(const struct stack *a, const struct stack *b);
+
 #endif

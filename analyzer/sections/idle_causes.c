@@ -15,7 +15,8 @@
 
 struct cause_row {
 	const char *cause, *site, *name, *text;
-	const char *function; /* of code that a sample has interrupted; NULL: none, or nameless */
+	const char *function; /* that a sample found, without the line; NULL: none, or nameless */
+	unsigned int more_lines; /* of that function, beside the one of `site` */
 	const char *holder_cause, *holder_site;
 	const char *meanwhile; /* where another thread ran; NULL: unknown */
 	uint64_t ns, holder;
@@ -182,14 +183,30 @@ static const char *sampled_words(const struct idle_writer *w, const struct proce
 	return words && library ? arena_printf(w->texts, "%s: %s", words, library) : words;
 }
 
-/* The same without the line: "load: memmove", and what it is inlined in. NULL: it was no code of C's, or has no name. */
+/* The function of Python that the stack's line stands in, and what it called of a package: "/home/a.py save: torch.save". */
+static const char *python_function(const struct idle_writer *w, const struct stack *stack)
+{
+	struct python_line line = python_line(stack), called = python_called(stack);
+
+	if (!line.code || !line.code->function)
+		return NULL;
+	return arena_printf(w->texts, "%s %.*s: %s", line.code->file,
+			    (int)python_name_length(line.code), line.code->function,
+			    called.code ? text_python_called(w->texts, &called) : "");
+}
+
+/* What a sample found, without the line: "load: memmove", and what it is inlined in. NULL: no sample did, or it has no name; or
+ * it waited: each line that waits is a place. */
 static const char *sampled_function(const struct idle_writer *w, const struct process *process,
 				    const struct idle_part *part)
 {
 	struct place place, entry;
 
-	if (part->fn != NO_FUNCTION || !part->stack || !part->stack->function ||
-	    part->stack->n_python)
+	if (part->fn != NO_FUNCTION || !part->stack)
+		return NULL;
+	if (part->stack->n_python)
+		return idle_runs_python(part->cause) ? python_function(w, part->stack) : NULL;
+	if (!part->stack->function)
 		return NULL;
 	symbolize_program(w->symbols, process, part->address, part->at_ns, part->stack, &place,
 			  &entry);
@@ -282,17 +299,23 @@ static bool reads_alike(const struct cause_row *a, const struct cause_row *b)
 static size_t join(struct cause_row *rows, size_t n)
 {
 	size_t i, kept = 0, most = 0;
+	const char *last;
 
 	if (!n)
 		return 0;
 	qsort(rows, n, sizeof(*rows), by_cause);
 	most = rows[0].ns;
+	last = rows[0].site;
 	for (i = 1; i < n; i++) {
+		bool same_line = last && rows[i].site && !strcmp(last, rows[i].site);
+
+		last = rows[i].site;
 		if (!reads_alike(&rows[kept], &rows[i])) {
 			rows[++kept] = rows[i];
 			most = rows[i].ns;
 			continue;
 		}
+		rows[kept].more_lines += !same_line;
 		if (rows[i].ns > most) {
 			most = rows[i].ns;
 			rows[kept].site = rows[i].site;
@@ -418,6 +441,14 @@ static const char *name_words(const struct idle_writer *w, const struct cause_ro
 			    (unsigned long long)row->holder, join ? " to end" : "", did);
 }
 
+static const char *lines_words(const struct idle_writer *w, const struct cause_row *row)
+{
+	if (!row->more_lines)
+		return "";
+	return arena_printf(w->texts, " (and %u more %s of the function)", row->more_lines,
+			    row->more_lines == 1 ? "line" : "lines");
+}
+
 const struct table *idle_causes(const struct idle_writer *w, const struct table_kind *kind,
 				uint64_t owner, const struct idle_gpu *gpu, uint64_t whole_ns)
 {
@@ -437,11 +468,12 @@ const struct table *idle_causes(const struct idle_writer *w, const struct table_
 		rows[0].ns += whole_ns - sum_ns;
 	n = cut(rows, n);
 	for (i = 0; i < n; i++)
-		rows[i].text = arena_printf(
-			w->texts, "%s  %s%s%s%s%s",
-			text_percent(w->texts, (double)rows[i].ns, (double)whole_ns),
-			name_words(w, &rows[i]), rows[i].site ? ": " : "", rows[i].site ?: "",
-			rows[i].meanwhile ? ", while " : "", rows[i].meanwhile ?: "");
+		rows[i].text =
+			arena_printf(w->texts, "%s  %s%s%s%s%s%s",
+				     text_percent(w->texts, (double)rows[i].ns, (double)whole_ns),
+				     name_words(w, &rows[i]), rows[i].site ? ": " : "",
+				     rows[i].site ?: "", lines_words(w, &rows[i]),
+				     rows[i].meanwhile ? ", while " : "", rows[i].meanwhile ?: "");
 	*table = (struct table){
 		.kind = kind, .rows = n ? arena_take(w->texts, rows) : NULL, .n_rows = n};
 	return table;

@@ -54,7 +54,10 @@ static void begin_samples(struct samples *m)
 	      "1us python_code code=3 first_line=1 file=\"/usr/lib/python3/site-packages/torch/serialization.py\" function=\"save\"\n"
 	      "1us python_code code=4 first_line=1 file=\"/usr/lib/python3/site-packages/torch/serialization.py\" function=\"load\"\n"
 	      "1us python_code code=5 first_line=1 file=\"/usr/lib/python3/site-packages/torch/_dynamo/convert_frame.py\" function=\"_compile\"\n"
+	      "1us python_code code=6 first_line=1 file=\"/home/user/train.py\" function=\"load.<locals>.<genexpr>\"\n"
+	      "1us python_code code=7 first_line=1 file=\"/usr/lib/python3/site-packages/numpy/core.py\" function=\"sort\"\n"
 	      "2us place place=1 lines=1:11\n2us place place=2 lines=2:22\n"
+	      "2us place place=7 lines=1:15\n2us place place=8 lines=6:16,1:15\n2us place place=9 lines=7:9,1:11\n"
 	      /* What the program calls; what it does not call; and what has called it. */
 	      "2us place place=3 lines=3:900,1:11\n2us place place=4 lines=4:900,1:11\n"
 	      "2us place place=5 lines=1:11,5:900\n2us place place=6 lines=4:901,5:900,1:11\n",
@@ -98,6 +101,39 @@ static void steps(struct story *s, uint64_t between_ns, const char *(*at)(unsign
 static const char *in_three(unsigned int i)
 {
 	return i > 2 ? NULL : i == 1 ? "place=2 state=1" : "place=1 state=1";
+}
+
+/* Two of five at one line of load, one at another and one in a generator of its; one in save, or where load calls NumPy. */
+static const char *in_lines(unsigned int i)
+{
+	static const char *const at[] = {"place=1 state=1", "place=7 state=1", "place=8 state=1",
+					 "place=1 state=1", "place=2 state=1"};
+
+	return at[i % 5];
+}
+
+static const char *in_library(unsigned int i)
+{
+	return i % 5 ? "place=9 state=1" : "place=7 state=1";
+}
+
+/* A function's lines are one row, its comprehensions among them; what it calls of a library is another. */
+static void test_lines_of_a_function(void **state)
+{
+	struct story *s = *state;
+
+	steps(s, 60 * MS, in_lines);
+	assert_int_equal(charged(s, "python", "train.py:11 in load"), STEPS / 5 * 4 * 60 * MS);
+	assert_int_equal(charged(s, "python", "train.py:22 in save"), STEPS / 5 * 60 * MS);
+	assert_true(is_said(s, "train.py:11 in load (and 2 more lines of the function)"));
+	says(found(s, "starved-by-host"), "most of it at train.py:11 and other lines of load");
+	steps(s, 60 * MS, in_library);
+	assert_int_equal(charged(s, "python", "train.py:15 in load"), STEPS / 5 * 60 * MS);
+	assert_int_equal(charged(s, "python", "train.py:11 in load: numpy.sort"),
+			 STEPS / 5 * 4 * 60 * MS);
+	assert_non_null(
+		strstr(json_string_value(json_object_get(found(s, "starved-by-host"), "fix")),
+		       "Do it on the GPU"));
 }
 
 /* Short gaps are divided as all the samples in them are, those without one, too. */
@@ -632,6 +668,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nvml_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_of_a_short_run, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_of_a_second, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lines_of_a_function, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pinning_thread, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_beside_copies, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_meanwhile, setup, teardown),
