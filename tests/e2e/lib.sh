@@ -13,6 +13,8 @@ fakes=$bin/fakes
 tool=$CUDASPY_BUILD/cudaspy
 shim=${CUDASPY_SHIM:-$CUDASPY_BUILD/libcudaspy.so}
 first=${CUDASPY_FIRST:-}
+# many N: so many threads; where a sanitizer is beside the recorder, to which each thread is dear, an eighth of them.
+many() { if [ "$first" ]; then echo $(($1 / 8)); else echo "$1"; fi; }
 keep=${CUDASPY_KEEP_TRACES:+$(realpath "$CUDASPY_KEEP_TRACES")}
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/cudaspy-e2e.XXXXXX")
 trap clean_up EXIT

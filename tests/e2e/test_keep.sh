@@ -27,13 +27,14 @@ events "$trace" | grep 'cudaSetDevice\|cudaFree' | tail -n 1 | grep -q cudaFree 
 events "$trace" | grep -q cudaMalloc && fail "the first call is still in the trace"
 
 # Less than the bound: all of it.
-CUDASPY_KEEP=8 same threads "$bin/life" threads 16000 8
+n=$(many 16000)
+CUDASPY_KEEP=8 same threads "$bin/life" threads $n 8
 trace=$(the_trace) || exit 1
-expect_records "$trace" cudaSetDevice=32000
-expect "threads: closing line" "$(closing threads.err)" "32000 0 0"
+expect_records "$trace" cudaSetDevice=$((2 * n))
+expect "threads: closing line" "$(closing threads.err)" "$((2 * n)) 0 0"
 names=$(events "$trace" | grep -c ' thread: .*name = "life"')
 # again where a packet changed between a thread's calls
-[ "$names" -ge 16000 ] && [ "$names" -le $((16000 + $(ls "$trace"/stream_* | wc -l))) ] || fail "threads: $names names"
+[ "$names" -ge $n ] && [ "$names" -le $((n + $(ls "$trace"/stream_* | wc -l))) ] || fail "threads: $names names"
 readable "$trace"
 
 # Six threads share it: as much as fits, each packet with its thread's name, of the newest.
@@ -78,7 +79,8 @@ done
 
 # They come and go by the thousands.
 rm -rf "$out"
-CUDASPY_KEEP=1 same thousands "$bin/life" threads 4000 200
+n=$(many 4000)
+CUDASPY_KEEP=1 same thousands "$bin/life" threads $n 200
 trace=$(the_trace) || exit 1
 [ "$(bytes_of "$trace")" -le $((1600 << 10)) ] || fail "thousands: $(bytes_of "$trace") bytes of streams"
-expect "thousands: closing line" "$(closing thousands.err)" "8000 0 0"
+expect "thousands: closing line" "$(closing thousands.err)" "$((2 * n)) 0 0"

@@ -4,12 +4,13 @@
 . "$(dirname "$0")/lib.sh"
 export FAKE_MODE=quiet
 
-same sequence "$bin/life" threads 10000 1
+n=$(many 10000)
+same sequence "$bin/life" threads $n 1
 trace=$(the_trace) || exit 1
-expect "calls" "$(closing sequence.err)" "10000 0 0"
-expect_records "$trace" cudaSetDevice=10000
-expect_counts "$trace" cudaGetDevice=10000
-expect "threads named" "$(events "$trace" | grep -c ' thread: ')" 10000
+expect "calls" "$(closing sequence.err)" "$n 0 0"
+expect_records "$trace" cudaSetDevice=$n
+expect_counts "$trace" cudaGetDevice=$n
+expect "threads named" "$(events "$trace" | grep -c ' thread: ')" $n
 streams=$(ls "$trace" | grep -c '^stream_')
 [ "$streams" -le 8 ] || fail "$streams stream files for threads that came one after the other"
 readable "$trace"
