@@ -323,6 +323,9 @@ static void print_outside(const struct dump *dump, const struct record *record)
 			timeline_span_ns(&record->stream->trace->timeline, r->span));
 	if (r->flags)
 		fprintf(dump->out, " flags=0x%x", (unsigned int)r->flags);
+	if (r->flags & SPY_WAIT_LATE)
+		fprintf(dump->out, " ready=%u%s", (unsigned int)r->ready,
+			r->at_once ? " at_once" : "");
 	if (spy_wait_is_lock(r->kind) || r->kind == SPY_WAIT_JOIN)
 		print_tid(dump, "holder", r->holder);
 	print_handle(dump, "object", r->object);

@@ -63,6 +63,10 @@ struct outside_record {
 	uint8_t kind; /* enum spy_wait_kind */
 	uint8_t file; /* enum spy_file_kind */
 	uint8_t flags; /* enum spy_wait_flag, or-ed */
+	/* Of a poll with SPY_WAIT_LATE, which is the record's first: descriptors; it was not to wait. */
+	uint16_t ready;
+	bool at_once;
+	uint32_t count; /* waits */
 	uint32_t holder;
 	uint64_t object;
 	uint64_t return_address;
@@ -80,6 +84,9 @@ static inline struct outside_record decode_outside(const struct record *record)
 		.kind = raw->kind,
 		.file = raw->file,
 		.flags = raw->flags,
+		.ready = raw->flags & SPY_WAIT_LATE ? raw->ready : 0,
+		.at_once = raw->flags & SPY_WAIT_LATE && raw->at_once,
+		.count = raw->count,
 		.holder = raw->holder,
 		.object = raw->object,
 		.return_address = raw->caller,

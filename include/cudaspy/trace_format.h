@@ -408,6 +408,9 @@ enum spy_wait_flag {
 	/* of a lock that changed hands very often: not all who had it meanwhile left a record. holder
 	 * had it when the wait began, as ever. */
 	SPY_WAIT_UNFOLLOWED = 64,
+	/* between calls only: the first poll of several descriptors since a call that took SPY_LOOKED_AT_NS or more; `ready`
+	 * is valid. */
+	SPY_WAIT_LATE = 128,
 };
 
 /* What a descriptor stands for. */
@@ -422,7 +425,7 @@ enum spy_file_kind {
 	SPY_FILE_KINDS
 };
 
-/* A wait between calls that took less leaves no record. */
+/* A wait between calls that took less leaves no record, but for polls with SPY_WAIT_LATE. */
 #define SPY_OUTSIDE_LEAST_NS 20000
 
 /*
@@ -438,9 +441,11 @@ struct spy_rec_outside {
 	uint32_t count;
 	uint64_t duration : 48; /* cycles */
 	uint64_t flags : 8; /* enum spy_wait_flag, or-ed */
-	uint64_t reserved : 8;
+	uint64_t at_once : 8; /* with SPY_WAIT_LATE: 1: the record's first poll was not to wait in any case */
 	uint64_t span : 48; /* cycles */
-	uint64_t reserved2 : 16;
+	/* With SPY_WAIT_LATE, of the record's first poll: descriptors that had input, and for which it did not wait; without
+	 * the one that such polls returned last before, which may have been served since. */
+	uint64_t ready : 16;
 	uint64_t caller; /* return address of the C library's function */
 	uint64_t object; /* the lock's address, a descriptor, an event or a stream; 0 none */
 	/* Thread that had the lock when the wait began, or that is to end; 0 unknown. */

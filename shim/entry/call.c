@@ -10,6 +10,7 @@
 #include "record/board.h"
 #include "lib/clock.h"
 #include "probe/caller.h"
+#include "probe/outside.h"
 #include "probe/waiters.h"
 #include "hook/resolve.h"
 #include "entry/gap.h"
@@ -694,6 +695,7 @@ __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
 		return;
 	if (now - frame->start >= spy_long_call)
 		spy_sched_look(thread, now);
+	thread->poll_is_late |= now - frame->start >= spy_poll_long_call;
 	spy_stack_look(thread, frame, now);
 	thread->gaps.behind = false;
 }

@@ -28,6 +28,7 @@
 #define NAMED_ROOM (sizeof(struct spy_rec_non_cuda_thread) + sizeof(struct spy_rec_outside))
 
 uint64_t spy_outside_least = UINT64_MAX;
+uint64_t spy_poll_long_call = UINT64_MAX;
 
 /* A read or write that finds its bytes, or room for them, is the kernel's work and no wait: a nanosecond
  * for two bytes. */
@@ -40,6 +41,7 @@ void spy_outside_begin(uint64_t frequency)
 	cycles_in_ns = (double)frequency / 1e9;
 	spy_outside_least =
 		spy_probing ? frequency / (1000000000 / SPY_OUTSIDE_LEAST_NS) : UINT64_MAX;
+	spy_poll_long_call = spy_probing ? frequency / (1000000000 / SPY_LOOKED_AT_NS) : UINT64_MAX;
 }
 
 uint32_t spy_outside_thread(pthread_t handle)
@@ -122,6 +124,8 @@ static struct spy_rec_outside *row_of(const struct spy_thread *thread,
 	if (!last || thread->head != thread->row + sizeof(*last) || last->event != SPY_EV_OUTSIDE ||
 	    last->kind != wait->kind)
 		return NULL;
+	if (wait->flags & SPY_WAIT_LATE && spy_thread_has_room_outside(thread, sizeof(*last)))
+		return NULL;
 	return (last->object == wait->object && last->caller == wait->caller) ||
 			       !spy_thread_has_room_outside(thread, sizeof(*last))
 		       ? last
@@ -158,6 +162,8 @@ static void write_record(struct spy_thread *thread, const struct spy_outside *wa
 		.duration = duration,
 		.flags = wait->flags,
 		.span = duration,
+		.at_once = wait->at_once,
+		.ready = wait->ready,
 		.caller = wait->caller,
 		.object = wait->object,
 		.holder = wait->holder,

@@ -17,6 +17,9 @@
 /* Cycles from which a wait leaves a record. */
 extern uint64_t spy_outside_least;
 
+/* Cycles from which on a call keeps an event loop waiting: poll.h. */
+extern uint64_t spy_poll_long_call;
+
 /* When a session begins. frequency: cycles a second. */
 void spy_outside_begin(uint64_t frequency);
 
@@ -55,21 +58,27 @@ void spy_outside_show_on(struct spy_slot_page *page, const struct spy_outside *w
 	uint64_t start_ = spy_clock(); \
 	type result; \
 \
-	spy_outside_show(&(struct spy_outside){.start = start_, \
-					       .caller = (uintptr_t)__builtin_return_address(0), \
-					       SPY_FIELDS shown}); \
+	SHOW_WAIT(shown); \
 	result = call; \
 	spy_outside_hide(); \
 	if (__builtin_expect(spy_clock() - start_ >= spy_outside_least, 0)) \
-		spy_outside_write(&(struct spy_outside){ \
-			.start = start_, \
-			.caller = (uintptr_t)__builtin_return_address(0), \
-			.sp = (uintptr_t)__builtin_dwarf_cfa(), \
-			.bp = *(const uintptr_t *)__builtin_frame_address(0), \
-			__VA_ARGS__}); \
+		WRITE_WAIT(__VA_ARGS__); \
 	return result;
 
 #define SPY_FIELDS(...) __VA_ARGS__
+
+#define SHOW_WAIT(shown) \
+	spy_outside_show(&(struct spy_outside){.start = start_, \
+					       .caller = (uintptr_t)__builtin_return_address(0), \
+					       SPY_FIELDS shown})
+
+#define WRITE_WAIT(...) \
+	spy_outside_write( \
+		&(struct spy_outside){.start = start_, \
+				      .caller = (uintptr_t)__builtin_return_address(0), \
+				      .sp = (uintptr_t)__builtin_dwarf_cfa(), \
+				      .bp = *(const uintptr_t *)__builtin_frame_address(0), \
+				      __VA_ARGS__})
 
 /* The same for what is known before: fields that the board shows and the record has; and those that
  * only the record has. */

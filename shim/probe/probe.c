@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include "lib/clock.h"
 #include "probe/handoff.h"
-#include "probe/outside.h"
+#include "probe/poll.h"
 #include "probe/waiters.h"
 #include "probe/probe.h"
 #include "probe/real.h"
@@ -623,9 +623,20 @@ static int first_ready(const struct pollfd *p, nfds_t n)
 #define POLL_ENDED \
 	.is_file = n && result >= 0, .object = (uintptr_t)(n && result >= 0 ? first_ready(p, n) : 0)
 
-WAIT_BOTH(poll, SPY_WAIT_POLL, (struct pollfd * p, nfds_t n, int t), (p, n, t), POLLED, POLL_ENDED)
-WAIT_BOTH(ppoll, SPY_WAIT_POLL, (struct pollfd * p, nfds_t n, time_limit *t, const sigset_t *m),
-	  (p, n, t, m), POLLED, POLL_ENDED)
+#define POLL_BOTH(name, params, args, no_wait) \
+	PROBE_BOTH(int, name, params, args) \
+	static int outside_##name params \
+	{ \
+		POLL_OUTSIDE(n > 1, no_wait, POLLED, spy_poll_see_descriptors(&polled, p, n), \
+			     real.name args, POLL_ENDED, \
+			     .flags = (uint8_t)((result < 0 ? SPY_WAIT_FAILED : 0) | \
+						spy_poll_flags(&polled))) \
+	} \
+	static int inside_##name params WAIT_BODY(name, SPY_WAIT_POLL, args)
+
+POLL_BOTH(poll, (struct pollfd * p, nfds_t n, int t), (p, n, t), t == 0)
+POLL_BOTH(ppoll, (struct pollfd * p, nfds_t n, time_limit *t, const sigset_t *m), (p, n, t, m),
+	  t && !t->tv_sec && !t->tv_nsec)
 WAIT_BOTH(nanosleep, SPY_WAIT_SLEEP, (time_limit * t, struct timespec *left), (t, left),
 	  (.kind = SPY_WAIT_SLEEP))
 WAIT_BOTH(usleep, SPY_WAIT_SLEEP, (useconds_t t), (t), (.kind = SPY_WAIT_SLEEP))

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "probe/outside.h"
+#include "probe/poll.h"
 #include "probe/probe.h"
 #include "probe/real.h"
 
@@ -127,8 +127,22 @@ MESSAGES(MESSAGE)
 	PROBE(type, name, params, args, false, OF_FILE(SPY_WAIT_ACCEPT), AND_THEN)
 ACCEPTS(ACCEPT)
 
+/* Of a poll, also one that does not wait: poll.h. */
+#define POLL_PROBE(type, name, params, args, at_once, known, see, ...) \
+	static __attribute__((noinline)) \
+	type outside_##name params{POLL_OUTSIDE(true, at_once, known, see, real.name args, \
+						__VA_ARGS__)} SPY_EXPORT type name params \
+	{ \
+		if (unlikely(spy_is_outside())) \
+			return outside_##name args; \
+		return real.name args; \
+	}
+
+#define POLL_FLAGS .flags = (uint8_t)(FAILED(result) | spy_poll_flags(&polled))
+
 #define EPOLL(type, name, params, args) \
-	PROBE(type, name, params, args, t == 0, OF_FILE(SPY_WAIT_EPOLL), AND_THEN)
+	POLL_PROBE(type, name, params, args, t == 0, OF_FILE(SPY_WAIT_EPOLL), \
+		   spy_poll_see_events(&polled, e, result), POLL_FLAGS)
 EPOLLS(EPOLL)
 
 /* The first descriptor that is ready to be read; -1: none. */
@@ -149,10 +163,11 @@ static int first_in(const fd_set *set, int n)
 
 /* Without descriptors it sleeps. Of a call that failed, r may lead anywhere. */
 #define SELECT(type, name, params, args) \
-	PROBE(type, name, params, args, at_once(t), \
-	      (.kind = n > 0 ? SPY_WAIT_POLL : SPY_WAIT_SLEEP), \
-	      .object = n > 0 && result >= 0 ? (uintptr_t)first_in(r, n) : 0, \
-	      .is_file = n > 0 && result >= 0, .flags = FAILED(result))
+	POLL_PROBE(type, name, params, args, at_once(t), \
+		   (.kind = n > 0 ? SPY_WAIT_POLL : SPY_WAIT_SLEEP), \
+		   spy_poll_see_set(&polled, r, n), \
+		   .object = n > 0 && result >= 0 ? (uintptr_t)first_in(r, n) : 0, \
+		   .is_file = n > 0 && result >= 0, POLL_FLAGS)
 SELECTS(SELECT)
 
 #define SLEEP(type, name, params, args) \

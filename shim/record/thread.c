@@ -203,6 +203,7 @@ static void begin_anew(struct spy_thread *thread)
 	thread->gaps = (struct spy_gaps){0};
 	thread->left_at = spy_clock();
 	thread->ran_at = thread->delay_at = thread->idle_ns = thread->look_at = 0;
+	thread->poll_is_late = false;
 	if (spy_probing)
 		spy_sched_begin_thread(thread);
 }
@@ -318,6 +319,8 @@ struct spy_thread *spy_thread_begin(void)
 	thread->page->wait_kind = 0;
 	thread->page->outside_kind = 0;
 	thread->query = (struct spy_query){0};
+	thread->poll_served = 0;
+	thread->poll_is_late = false;
 	thread->n_holds = 0;
 	memset(thread->holds, 0, sizeof(thread->holds));
 	memset(thread->acquired, 0, sizeof(thread->acquired));

@@ -463,10 +463,15 @@ static void record_stack(struct look *look)
 	spy_overhead_end(look->thread, begun);
 }
 
+static uint64_t key_of_wait(const struct spy_outside *wait)
+{
+	return wait->caller << 16 | (WAITS + wait->kind);
+}
+
 /* Has no long wait of that kind at that place had a stack? It has one now. */
 static bool is_first_wait(const struct spy_outside *wait)
 {
-	struct spy_stack_site *site = find_site(wait->caller << 16 | (WAITS + wait->kind));
+	struct spy_stack_site *site = find_site(key_of_wait(wait));
 
 	return site && !__atomic_exchange_n(&site->longest, 1, __ATOMIC_RELAXED);
 }
@@ -480,9 +485,11 @@ void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, u
 			    .fn = SPY_FN_NONE,
 			    .why = SPY_STACK_GAP};
 
-	if (now - wait->start >= long_call && !spy_cost_stacks_off() &&
-	    has_room_for(thread, sizeof(struct spy_rec_stack)) &&
-	    (is_first_wait(wait) || !too_many(thread, SPY_STACK_GAP, now)))
+	if (wait->ready)
+		spy_stack_place(thread, &look.from, key_of_wait(wait), now);
+	else if (now - wait->start >= long_call && !spy_cost_stacks_off() &&
+		 has_room_for(thread, sizeof(struct spy_rec_stack)) &&
+		 (is_first_wait(wait) || !too_many(thread, SPY_STACK_GAP, now)))
 		record_stack(&look);
 }
 

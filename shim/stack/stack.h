@@ -127,13 +127,15 @@ struct spy_outside {
 	uint8_t kind; /* enum spy_wait_kind */
 	uint8_t flags; /* enum spy_wait_flag */
 	bool is_file;
+	bool at_once; /* a poll that is not to wait */
+	uint16_t ready; /* descriptors, of a poll with SPY_WAIT_LATE */
 };
 
 /* From `from` until now (cycles) the thread took no stacks, whatever it did: its share is what it was then. */
 void spy_stack_rested(struct spy_thread *thread, uint64_t from, uint64_t now);
 
 /* A wait between calls has ended; now is the time of its record, which comes behind. A long one gets
- * a stack, as far as its thread's share goes. Takes no lock, allocates nothing. */
+ * a stack, as far as its thread's share goes; of polls that found descriptors ready a sample does. Takes no lock, allocates nothing. */
 void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, uint64_t now);
 
 struct spy_unwind;

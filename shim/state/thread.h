@@ -116,6 +116,10 @@ struct spy_thread {
 	uint64_t delay_at, delay_ns; /* as long it was ready and had none: as of when, the same */
 	/* The same, at the last look after a read or write (outside.c). */
 	uint64_t outside_delay_ns;
+	/* probe/poll.h: the descriptor that was returned last, for its input; the next poll is the first one since a long
+	 * call. */
+	uint64_t poll_served;
+	bool poll_is_late;
 	uint64_t idle_ns; /* on no CPU, for whatever reason, between the two */
 	bool lacked_cpu; /* and it had waited for one a good part of the time before */
 

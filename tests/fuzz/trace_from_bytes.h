@@ -455,6 +455,8 @@ static inline void tb_outside(struct tb *t)
 		.duration = tb_duration(t) & 0xffffffffffff,
 		.flags = tb_byte(t),
 		.span = tb_duration(t) & 0xffffffffffff,
+		.ready = t->now % 3,
+		.at_once = t->now % 2,
 		.caller = tb_caller(t),
 		.object = tb_object(t),
 		.holder = tb_byte(t) & 1 ? tb_tid(t, tb_byte(t) % 16) : 0,

@@ -27,7 +27,7 @@
 
 struct spy_slot spy_slots[SPY_SLOTS];
 __thread struct spy_thread *spy_self;
-uint64_t spy_examined_from, spy_long_call;
+uint64_t spy_examined_from, spy_long_call, spy_poll_long_call;
 bool spy_clock_is_counter;
 
 static uint64_t now; /* the clock */
@@ -213,7 +213,7 @@ static int begin(void **state)
 	spy_thread_use_room(&thread, packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM);
 	spy_self = ready = &thread;
 	n_timed = 0;
-	spy_examined_from = spy_long_call = thread.look_at = UINT64_MAX;
+	spy_examined_from = spy_long_call = spy_poll_long_call = thread.look_at = UINT64_MAX;
 	now = 1000;
 	spy_recorded_from = SPY_RECORDED;
 	then_from = SPY_DORMANT;
@@ -824,6 +824,30 @@ static void test_transparent(void **state)
 
 /* ---- a closer look ---- */
 
+/* A call of the thread's own that takes long keeps an event loop waiting. */
+static void test_long_call(void **state)
+{
+	(void)state;
+	spy_examined_from = 100;
+	spy_poll_long_call = 1000;
+	enter(OUTER, 1);
+	enter(INNER, 0);
+	leave(INNER, 5000, 0);
+	assert_false(thread.poll_is_late);
+	begin(NULL);
+	spy_examined_from = 100;
+	spy_poll_long_call = 1000;
+	enter(OUTER, 0);
+	leave(OUTER, 999, 0);
+	assert_false(thread.poll_is_late);
+	enter(OUTER, 0);
+	leave(OUTER, 1000, 0);
+	assert_true(thread.poll_is_late);
+	enter(OUTER, 0);
+	leave(OUTER, 200, 0);
+	assert_true(thread.poll_is_late); /* until it polls */
+}
+
 static void test_closer_look(void **state)
 {
 	(void)state;
@@ -1179,6 +1203,7 @@ int main(void)
 		TEST(test_no_room),
 		TEST(test_not_ours),
 		TEST(test_transparent),
+		TEST(test_long_call),
 		TEST(test_closer_look),
 		TEST(test_look_before),
 		TEST(test_waiting),

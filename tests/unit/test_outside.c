@@ -17,6 +17,7 @@
 #include <cmocka.h>
 #include "lib/clock.h"
 #include "probe/outside.h"
+#include "probe/poll.h"
 #include "probe/probe.h"
 #include "probe/query.h"
 #include "probe/wait.h"
@@ -200,6 +201,87 @@ static void test_record(void **state)
 	assert_int_equal(self->reentry_frame, 0);
 	assert_int_equal(named, 1);
 	assert_int_equal(stacks, 1);
+}
+
+/* The first poll behind a long call has a record of its own, however short it was; waits behind it share that. */
+static void test_late_poll(void **state)
+{
+	struct spy_outside wait = {
+		.kind = SPY_WAIT_EPOLL, .object = 7, .is_file = true, .caller = 0x60};
+
+	(void)state;
+	wait_for(wait, MS);
+	wait.flags = SPY_WAIT_LATE;
+	wait.ready = 3;
+	wait_for(wait, 1000);
+	assert_int_equal(written(), 2 * RECORD);
+	assert_int_equal(last()->flags, SPY_WAIT_LATE);
+	assert_int_equal(last()->ready, 3);
+	wait.flags = wait.ready = 0;
+	wait_for(wait, MS);
+	assert_int_equal(written(), 2 * RECORD);
+	assert_int_equal(last()->count, 2);
+	assert_int_equal(last()->flags, SPY_WAIT_LATE);
+	assert_int_equal(last()->ready, 3);
+}
+
+static struct spy_poll returned(unsigned int n, const uint64_t *all)
+{
+	struct epoll_event events[4];
+	struct spy_poll poll = spy_poll_begin(true);
+
+	for (unsigned int i = 0; i < n; i++)
+		events[i] = (struct epoll_event){.events = EPOLLIN, .data.u64 = all[i]};
+	spy_poll_see_events(&poll, events, (int)n);
+	spy_poll_end(&poll, true);
+	return poll;
+}
+
+/* What was ready, without what is served already. */
+static void test_ready(void **state)
+{
+	struct pollfd all[] = {{.fd = 5, .revents = POLLOUT},
+			       {.fd = 6, .revents = POLLIN},
+			       {.fd = 7, .revents = POLLHUP},
+			       {.fd = 8}};
+	struct epoll_event room = {.events = EPOLLOUT, .data.u64 = 12};
+	struct spy_poll poll;
+	fd_set set;
+
+	(void)state;
+	poll = returned(2, (const uint64_t[]){10, 11});
+	assert_int_equal(spy_poll_flags(&poll), 0);
+	assert_int_equal(spy_poll_ready(&poll, false), 0); /* behind no long call */
+	self->poll_is_late = true;
+	assert_false(spy_poll_begin(false).late);
+	poll = returned(3, (const uint64_t[]){10, 11, 12});
+	assert_int_equal(spy_poll_flags(&poll), SPY_WAIT_LATE);
+	assert_int_equal(spy_poll_ready(&poll, false), 2); /* 11 was served last */
+	assert_int_equal(spy_poll_ready(&poll, true), 0); /* they came while it waited */
+	assert_false(self->poll_is_late);
+	self->poll_is_late = true;
+	poll = returned(1, (const uint64_t[]){12});
+	assert_int_equal(spy_poll_ready(&poll, false), 0);
+	self->poll_is_late = true;
+	poll = returned(0, NULL); /* nothing: 12 is still the last one */
+	assert_int_equal(self->poll_served, 12);
+	/* Room to write is no input. */
+	spy_poll_see_events(&poll, &room, 1);
+	assert_int_equal(poll.ready, 0);
+	spy_poll_see_descriptors(&poll, all, 4);
+	assert_int_equal(poll.ready, 2);
+	assert_int_equal(poll.last, 7);
+	FD_ZERO(&set);
+	FD_SET(3, &set);
+	FD_SET(9, &set);
+	spy_poll_see_set(&poll, &set, 9);
+	assert_int_equal(poll.ready, 3);
+	spy_poll_see_set(&poll, NULL, 9);
+	assert_int_equal(poll.last, 3);
+	/* In a forked child the thread has no records. */
+	self->packet = NULL;
+	spy_poll_end(&poll, true);
+	assert_int_equal(self->poll_served, 12);
 }
 
 /* Nothing is written where nothing is watched, and errno stays. */
@@ -596,6 +678,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_record, begin),
+		cmocka_unit_test_setup(test_late_poll, begin),
+		cmocka_unit_test_setup(test_ready, begin),
 		cmocka_unit_test_setup(test_nowhere, begin),
 		cmocka_unit_test_setup(test_work_is_no_wait, begin),
 		cmocka_unit_test_setup(test_rows, begin),

@@ -613,6 +613,8 @@ static void tt_outside(struct tt_state *s, const struct tt_line *l, uint64_t tim
 		.duration = tt_value(s, l, "duration", 0),
 		.flags = tt_value(s, l, "flags", 0),
 		.span = tt_value(s, l, "span", tt_value(s, l, "duration", 0)),
+		.ready = tt_value(s, l, "ready", 0),
+		.at_once = tt_value(s, l, "at_once", 0),
 		.caller = tt_value(s, l, "caller", 0),
 		.object = tt_value(s, l, "object", 0),
 		.holder = (uint32_t)tt_value(s, l, "holder", 0)};
