@@ -3,7 +3,7 @@
  *
  * A thread that is passed over while others take a lock is one of those that wait for it: its waits are in the cost of the
  * stall, or of the finding of the call that has the lock. What is allocated in each step is freed in each step. (Stalls name the
- * finding of their call in their cure.)
+ * finding of their call in their cure.) A wait that blocks an event loop is a wait for the loop's clients, whatever it is else.
  */
 #include <string.h>
 #include "detector.h"
@@ -31,9 +31,20 @@ static bool same_function(const struct finding *x, const struct finding *y)
 	       !strcmp(x->place.function, y->place.function);
 }
 
+/* Is a loop blocked in the calls of a finding, which may be of several processes? */
+static bool blocks(const struct finding *calls, const struct finding *loop)
+{
+	return is(loop, "blocked-loop") && calls->site &&
+	       (calls->origin.processes > 1 || same_process(loop, calls)) &&
+	       same_function(loop, calls) && loop->place.offset == calls->place.offset &&
+	       !strcmp(loop->place.module ?: "", calls->place.module ?: "");
+}
+
 /* Has the first one the cost of the second in its own? */
 static bool has_cost_of(const struct finding *f, const struct finding *part)
 {
+	if (blocks(part, f))
+		return part->remarks.maybe_harmless;
 	return is(part, "lock-starvation") && (f->site || is_stall(f)) && same_process(f, part) &&
 	       same_function(f, part);
 }
@@ -59,6 +70,8 @@ static bool gives_back(const struct finding *f)
 
 static bool is_pair(const struct finding *x, const struct finding *y)
 {
+	if (blocks(x, y) || blocks(y, x))
+		return !x->remarks.maybe_harmless && !y->remarks.maybe_harmless;
 	return x->site && y->site && x->origin.process == y->origin.process && is_of_memory(x) &&
 	       is_of_memory(y) && is_pinned(x) == is_pinned(y) && gives_back(x) != gives_back(y);
 }
@@ -116,6 +129,7 @@ void findings_name_causes(struct finding *findings, size_t n, struct arena *text
 		if (whole) {
 			name(f, whole, "these waits are in the cost of", texts);
 			f->remarks.counted = finding_problem(whole);
+			f->cost.overlaps = true;
 			continue;
 		}
 		pair = finding_minor(f) ? NULL : pair_of(&most, f);

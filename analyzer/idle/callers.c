@@ -22,6 +22,7 @@ static const struct caller {
 	{"grain/python/data_loader.py", .cause = IDLE_LOADER, .name = "grain's DataLoader"},
 	{"multiprocessing/queues.py", .cause = IDLE_PIPE, .name = "a queue between processes"},
 	{"multiprocessing/connection.py", .cause = IDLE_PIPE, .name = "a pipe between processes"},
+	{"/subprocess.py", "_communicate", NULL, NULL, IDLE_PIPE, "a program that was started"},
 	{"concurrent/futures/_base.py", .cause = IDLE_LOCK, .name = "a thread pool"},
 	{"multiprocessing/pool.py", .cause = IDLE_LOCK, .name = "a pool of workers"},
 	{"/queue.py", "get", "/threading.py", NULL, IDLE_LOCK,

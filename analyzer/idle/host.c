@@ -221,6 +221,7 @@ void host_threads_release(struct host_threads *threads)
 		free(h->gaps);
 		free(h->samples);
 		free(h->known);
+		loops_free(h->loops);
 		free(h);
 	}
 	free(threads->all);
@@ -425,6 +426,7 @@ void host_see_wait(const struct host_threads *threads, struct host_thread *h,
 						    .object = wait.object,
 						    .stack = sampled ?: stack,
 						    .at_ns = begin_ns}};
+	loops_see_wait(h->loops, record, stack);
 	if (last_wait(h)->part.cause == IDLE_LOCK && !wait.holder &&
 	    record->ns - begin_ns >= MEANWHILE_LEAST_NS)
 		look_meanwhile(threads, record->thread, &last_wait(h)->part, record->ns);

@@ -8,6 +8,7 @@
 
 #include "account/account.h"
 #include "causes.h"
+#include "loops.h"
 
 /* A part of a thread's time. Equal parts are those of one cause at one place. */
 struct idle_part {
@@ -190,6 +191,7 @@ struct host_thread {
 	/* busy.c: the last look at the scheduler's account, and all calls by then; in the working phase, ready and on no
 	 * CPU while it may have been in a call, at most; waits for a GPU since that look. */
 	uint64_t looked_ns, looked_in_calls_ns, lacked_ns, unsure_ns;
+	struct loops *loops; /* NULL: it has not waited for a GPU for long; owned */
 };
 
 struct host_threads {

@@ -488,4 +488,8 @@ void idle_see(struct idle *idle, const struct record *record, uint64_t in_calls_
 		return;
 	see_device(idle, record, c, in_calls_ns);
 	see_thread(idle, record, c, in_calls_ns);
+	if (record->duration_ns >= SPY_LOOKED_AT_NS &&
+	    phase_has(&idle->accounts->expect->phases, record->process, record->ns))
+		loops_see_call(&host_thread_get(&idle->threads, record->thread)->loops,
+			       completed_call_at(&c->ring, c->ring.n - 1));
 }

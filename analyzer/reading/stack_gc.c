@@ -85,6 +85,24 @@ static size_t keep_of_part(const struct idle_part *part)
 	return keep(part->stack) + keep(part->stack_before);
 }
 
+static size_t keep_of_loop_calls(const struct loop_calls *calls)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < calls->n; i++)
+		n += keep(calls->all[i].stack);
+	return n;
+}
+
+static size_t keep_of_loops(const struct loops *loops)
+{
+	size_t n = loops ? keep_of_loop_calls(&loops->since_poll) : 0;
+
+	for (size_t i = 0; loops && i < loops->n; i++)
+		n += keep(loops->all[i]->stack) + keep_of_loop_calls(&loops->all[i]->calls);
+	return n;
+}
+
 static size_t keep_of_idle(const struct idle *idle)
 {
 	size_t i, j, n = 0;
@@ -94,11 +112,15 @@ static size_t keep_of_idle(const struct idle *idle)
 		if (sum->holder)
 			n += keep_of_part(&sum->holder->longest);
 	}
-	for (i = 0; i < idle->threads.n; i++)
-		for (j = 0; idle->threads.all[i] && j < idle->threads.all[i]->n_waits &&
-			    j < idle->threads.all[i]->waits_size;
-		     j++)
-			n += keep(idle->threads.all[i]->waits[j].part.stack);
+	for (i = 0; i < idle->threads.n; i++) {
+		const struct host_thread *h = idle->threads.all[i];
+
+		if (!h)
+			continue;
+		for (j = 0; j < h->n_waits && j < h->waits_size; j++)
+			n += keep(h->waits[j].part.stack);
+		n += keep_of_loops(h->loops);
+	}
 	return n;
 }
 

@@ -151,11 +151,11 @@ $(E2E)/judge: $(wildcard tests/e2e/programs/judge*.[ch])
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $(filter %.c,$^) -ljansson
 e2e: $(E2E)/scene $(E2E)/judge
 # Habits that are found, and near twins: of calls, of whole runs, of copies between GPUs.
-$(E2E)/habits $(E2E)/habits_run $(E2E)/peers $(E2E)/pace $(E2E)/profiled $(E2E)/windows $(E2E)/rounds $(E2E)/between $(E2E)/lowest $(E2E)/phdr $(E2E)/host_functions: $(E2E)/%: tests/e2e/programs/%.c tests/e2e/programs/sim_program.h tests/e2e/programs/sim_nvtx.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 tests/e2e/e2e.mk
+$(E2E)/habits $(E2E)/habits_run $(E2E)/peers $(E2E)/pace $(E2E)/profiled $(E2E)/windows $(E2E)/rounds $(E2E)/between $(E2E)/lowest $(E2E)/phdr $(E2E)/host_functions $(E2E)/event_loop: $(E2E)/%: tests/e2e/programs/%.c tests/e2e/programs/sim_program.h tests/e2e/programs/sim_nvtx.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 tests/e2e/e2e.mk
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 $(E2E_SIM_LD)
-e2e: $(E2E)/habits $(E2E)/habits_run $(E2E)/peers $(E2E)/pace $(E2E)/profiled $(E2E)/windows $(E2E)/rounds $(E2E)/between $(E2E)/lowest $(E2E)/phdr $(E2E)/host_functions
+e2e: $(E2E)/habits $(E2E)/habits_run $(E2E)/peers $(E2E)/pace $(E2E)/profiled $(E2E)/windows $(E2E)/rounds $(E2E)/between $(E2E)/lowest $(E2E)/phdr $(E2E)/host_functions $(E2E)/event_loop
 # Threads that keep GPUs waiting.
 $(E2E)/feeders: tests/e2e/programs/feeders.c tests/e2e/programs/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 tests/e2e/e2e.mk
 	@mkdir -p $(@D)
