@@ -1,6 +1,7 @@
 /*
- * analyzer/cmd_read/cmd_why.c: `cudaspy why`: of one thread, function, lock or GPU: what it waited for,
- * which threads it held up, what was found in its calls, and the calls that show it.
+ * analyzer/cmd_read/cmd_why.c: `cudaspy why`: of one thread, CUDA function, lock or GPU: what it waited for,
+ * which threads it held up, what was found in its calls, and the calls that show it. Of a place or a function of the program:
+ * what happened there.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include "analysis.h"
 #include "cmd/output.h"
 #include "why_place.h"
+#include "base/function_name.h"
 #include "base/redact.h"
 #include "base/suggest.h"
 #include "findings/gate.h"
@@ -113,11 +115,28 @@ static bool was_called(const struct callstats *stats, uint32_t fn)
 	       (stats->direct[fn].count || stats->nested[fn].count || stats->counted[fn]);
 }
 
+/* Names of the program's functions live in the arena. */
+struct functions_tried {
+	struct suggest *suggest;
+	struct arena *texts;
+};
+
+static void try_function(void *data, const char *function)
+{
+	struct functions_tried *tried = data;
+
+	suggest_try(tried->suggest, function);
+	suggest_try(tried->suggest, arena_take(tried->texts, function_name_short(function)));
+}
+
 /* "; cuMemFree_v2 was called": the shortest name of a function that was, with that word in it; else what is most like
- * the word of all that one can ask about; or nothing. */
-static const char *similar_name(const struct analysis *a, const char *word, char *text, size_t size)
+ * the word of all that one can ask about; or nothing. symbols: of the program's functions, too; NULL: not these. */
+static const char *similar_name(const struct analysis *a, struct symbolizer *symbols,
+				const char *word, char *text, size_t size)
 {
 	struct suggest suggest = {.word = word};
+	struct arena texts = {0};
+	struct functions_tried tried = {&suggest, &texts};
 	const char *name, *shortest = NULL;
 
 	for (uint32_t fn = 0; fn < a->set->functions.count && *word; fn++) {
@@ -132,14 +151,19 @@ static const char *similar_name(const struct analysis *a, const char *word, char
 		if (a->model.threads[i]->name[0])
 			suggest_try(&suggest,
 				    a->model.threads[i]->given ?: a->model.threads[i]->name);
-	if (!shortest)
-		return suggest_text(&suggest, text);
-	snprintf(text, size, "; %s was called", shortest);
+	if (!shortest && symbols)
+		why_functions(a, symbols, try_function, &tried);
+	text[0] = '\0';
+	if (shortest)
+		snprintf(text, size, "; %s was called", shortest);
+	else
+		(void)suggest_text(&suggest, text);
+	arena_release(&texts);
 	return text;
 }
 
-/* False after a message. */
-static bool find_function(struct subject *subject, const struct analysis *a, const char *name)
+/* -EINVAL after a message; -ESRCH without one: CUDA has no such function. */
+static int find_function(struct subject *subject, const struct analysis *a, const char *name)
 {
 	char text[SUGGEST_TEXT];
 	uint32_t fn;
@@ -148,49 +172,58 @@ static bool find_function(struct subject *subject, const struct analysis *a, con
 		if (!strcmp(a->set->functions.all[fn].name, name))
 			break;
 	if (fn == a->set->functions.count)
-		warn("why: '%s' is no finding (1), no thread's number, nor the name of one, no "
-		     "CUDA function, no lock (L1), no GPU (gpu0) and no place (file.cu:17)%s",
-		     name, similar_name(a, name, text, sizeof(text)));
-	else if (!was_called(&a->stats, fn))
-		warn("why: %s was never called in these traces%s", name,
-		     similar_name(a, name, text, sizeof(text)));
-	else
-		*subject = (struct subject){.kind = SUBJECT_CALL, .fn = fn};
-	return subject->kind == SUBJECT_CALL;
+		return -ESRCH;
+	*subject = (struct subject){.kind = SUBJECT_CALL, .fn = fn};
+	if (was_called(&a->stats, fn))
+		return 0;
+	warn("why: %s was never called in these traces%s", name,
+	     similar_name(a, NULL, name, text, sizeof(text)));
+	return -EINVAL;
 }
 
-/* What a word means in these traces. False after a message. */
-static bool find_subject(struct subject *subject, struct analysis *a, const char *word)
+static int unknown_word(const struct analysis *a, struct symbolizer *symbols, const char *word)
+{
+	char text[SUGGEST_TEXT];
+
+	warn("why: '%s' is no finding (1), no thread's number, nor the name of one, no CUDA function, "
+	     "no function of the program that a sample or a stack shows, no lock (L1), no GPU (gpu0) "
+	     "and no place (file.cu:17)%s",
+	     word, similar_name(a, symbols, word, text, sizeof(text)));
+	return -EINVAL;
+}
+
+/* What a word means in these traces. -EINVAL after a message; -ESRCH without one: it may be a function of the program. */
+static int find_subject(struct subject *subject, struct analysis *a, const char *word)
 {
 	int64_t number;
 
 	if ((number = number_after(word, "L")) >= 0)
-		return find_lock(subject, a, number);
+		return find_lock(subject, a, number) ? 0 : -EINVAL;
 	if ((number = number_after(word, "gpu")) >= 0 ||
 	    (number = number_after(word, "device")) >= 0) {
 		*subject = (struct subject){.kind = SUBJECT_DEVICE, .device = (uint32_t)number};
 		if (has_device(a, (uint32_t)number))
-			return true;
+			return 0;
 		warn("why: no call was made while GPU %lld was current", (long long)number);
-		return false;
+		return -EINVAL;
 	}
 	if ((number = number_after(word, "")) >= 0 ||
 	    (number = number_after(word, "thread")) >= 0) {
 		*subject = (struct subject){.kind = SUBJECT_THREAD, .tid = (uint32_t)number};
 		if (has_thread(a, subject))
-			return true;
+			return 0;
 		*subject = (struct subject){.kind = SUBJECT_THREAD, .name = word}; /* "thread3" */
 		if (has_thread(a, subject))
-			return true;
+			return 0;
 		warn("why: there is no %sthread %lld in these traces",
 		     isdigit((unsigned char)*word) && number <= FINDINGS_MOST ? "finding and no "
 									      : "",
 		     (long long)number);
-		return false;
+		return -EINVAL;
 	}
 	*subject = (struct subject){.kind = SUBJECT_THREAD, .name = word};
 	if (*word && has_thread(a, subject))
-		return true;
+		return 0;
 	*subject = (struct subject){0};
 	return find_function(subject, a, word);
 }
@@ -225,38 +258,54 @@ static bool was_meant(const struct subject *guess, const struct subject *subject
 			       guess->device == subject->device);
 }
 
-static int nothing_there(const struct subject_place *place)
+/* To be said of a place of which nothing is known, as long as the arena lives. */
+static const char *nothing_there(struct arena *texts, const struct subject_place *place)
 {
 	struct suggest suggest = {.word = place->text};
 	char text[SUGGEST_TEXT], *others = xstrdup(place->others ?: "");
+	const char *words;
 
 	suggest_try_list(&suggest, others);
-	warn("why: no call that lost time is made at %s, and nothing was found there%s%s",
-	     place->text,
-	     suggest.best || !place->others ? "" : "; findings are at ",
-	     suggest.best ? suggest_text(&suggest, text) : place->others ?: "");
+	words = arena_printf(
+		texts, "why: no call, no sample and no wait is known at %s, and nothing was found there%s%s",
+		place->text, suggest.best || !place->others ? "" : "; findings are at ",
+		suggest.best ? suggest_text(&suggest, text) : place->others ?: "");
 	free(others);
-	return -EINVAL;
+	return words;
+}
+
+/* Has the answer to a question about a place anything in it? */
+static bool is_empty(const struct report *report)
+{
+	static const char *const tables[] = {"findings",      "worst_calls", "place_threads",
+					     "place_gpus",    "place_calls", "place_waiters",
+					     "own_lock_blame"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		if (report_find(report, tables[i])->n_rows)
+			return false;
+	return true;
+}
+
+static void make_report(struct report *report, struct analysis *analysis,
+			struct symbolizer *symbols, const struct asked *asked)
+{
+	report_init(report, SCHEMA);
+	report->view = view_for(asked->out);
+	report->view.verbose = true;
+	analysis->model.complete = report_losses(report, &analysis->model);
+	report_only(report, &analysis->ranks);
+	report_waits(report, &analysis->findings, &analysis->ranks, symbols);
+	report_files(report, symbols);
 }
 
 static int show(struct analysis *analysis, struct symbolizer *symbols, const struct asked *asked)
 {
-	const struct subject *subject = &analysis->blame.subject;
 	struct report report;
 	int err;
 
-	report_init(&report, SCHEMA);
-	report.view = view_for(asked->out);
-	report.view.verbose = true;
-	analysis->model.complete = report_losses(&report, &analysis->model);
-	report_only(&report, &analysis->ranks);
-	report_waits(&report, &analysis->findings, &analysis->ranks, symbols);
-	report_files(&report, symbols);
-	if (subject->kind == SUBJECT_PLACE && !report_find(&report, "findings")->n_rows &&
-	    !report_find(&report, "worst_calls")->n_rows)
-		err = nothing_there(subject->place);
-	else
-		err = renderer_show(asked->renderer, &report, asked->out);
+	make_report(&report, analysis, symbols, asked);
+	err = renderer_show(asked->renderer, &report, asked->out);
 	report_release(&report);
 	return err;
 }
@@ -312,7 +361,8 @@ static int answer_rank(int64_t number, const struct asked *asked)
 /* Reads the traces, with an eye on the calls that have to do with `subject`; NULL: on what the word
  * will mean, which is written to *guess. analysis_release and trace_set_release in all cases. */
 static int read_traces(struct trace_set *set, struct analysis *analysis, const struct asked *asked,
-		       const struct subject *subject, const char *word, struct subject *guess)
+		       const struct subject *subject, const char *word, struct subject *guess,
+		       const struct listener *listener)
 {
 	int err = trace_set_open(set, asked->dirs, asked->n_dirs, &asked->traces);
 
@@ -324,33 +374,8 @@ static int read_traces(struct trace_set *set, struct analysis *analysis, const s
 	return analysis_run(analysis, set,
 			    &(struct analysis_options){.profile = asked->profile,
 						       .filter = asked->filter,
-						       .subject = subject ?: guess});
-}
-
-/* Reads the traces once; twice where it takes a reading to know what the word means. */
-static int answer(const char *word, const struct asked *asked)
-{
-	struct trace_set set;
-	struct analysis analysis;
-	struct subject subject = {0}, guess;
-	struct symbolizer *symbols;
-	int err = read_traces(&set, &analysis, asked, NULL, word, &guess);
-	bool found = !err && find_subject(&subject, &analysis, word);
-
-	if (found && !was_meant(&guess, &subject)) {
-		analysis_release(&analysis);
-		trace_set_release(&set);
-		err = read_traces(&set, &analysis, asked, &subject, word, NULL);
-	}
-	if (!err && found) {
-		analysis.blame.subject = subject;
-		symbols = symbolizer_new();
-		err = show(&analysis, symbols, asked);
-		symbolizer_free(symbols);
-	}
-	analysis_release(&analysis);
-	trace_set_release(&set);
-	return err ? err : found ? 0 : -EINVAL;
+						       .subject = subject ?: guess,
+						       .listener = listener});
 }
 
 /* ---- findings and places --------------------------------------------------------------------- */
@@ -362,13 +387,16 @@ struct place_answer {
 	struct symbolizer *symbols;
 	struct why_place place;
 	struct subject subject;
+	struct listener listener;
 };
 
 static int read_for(struct place_answer *p, const struct asked *asked)
 {
 	p->symbols = symbolizer_new();
 	p->place.symbols = p->symbols;
-	return read_traces(&p->set, &p->analysis, asked, &p->subject, NULL, NULL);
+	p->listener = why_place_listener(&p->place);
+	return read_traces(&p->set, &p->analysis, asked, &p->subject, NULL, NULL,
+			   p->subject.kind == SUBJECT_PLACE ? &p->listener : NULL);
 }
 
 static void forget(struct place_answer *p)
@@ -428,23 +456,120 @@ static int unknown_finding(size_t number, size_t n_findings)
 	return -EINVAL;
 }
 
-/* A file and a line, unless a thread is called so. -EINVAL after a message: nothing is known of it. */
-static int answer_place(const char *word, const struct asked *asked)
+struct function_sought {
+	const char *word;
+	bool found;
+};
+
+static void compare_function(void *data, const char *function)
+{
+	struct function_sought *sought = data;
+
+	sought->found |= function_name_fits(function, sought->word);
+}
+
+/* Does the program have a function of that name, as far as is known? */
+static bool has_function(const struct analysis *a, struct symbolizer *symbols, const char *word)
+{
+	struct function_sought sought = {.word = word};
+
+	why_functions(a, symbols, compare_function, &sought);
+	return sought.found;
+}
+
+/* -ESRCH: nothing is known of the place; *nothing says so, as long as it lives. */
+static int show_place(struct place_answer *p, const struct asked *asked, const char **nothing)
+{
+	struct report report;
+	int err = -ESRCH;
+
+	why_place_look(&p->place, &p->analysis.idle);
+	make_report(&report, &p->analysis, p->symbols, asked);
+	if (is_empty(&report))
+		*nothing = nothing_there(&p->place.texts, &p->place.place);
+	else
+		err = renderer_show(asked->renderer, &report, asked->out);
+	report_release(&report);
+	return err;
+}
+
+/* -EINVAL after a message. */
+static int answer_function(const char *name, const struct asked *asked)
+{
+	struct place_answer p = {.subject = {.kind = SUBJECT_PLACE}};
+	const char *nothing;
+	int err;
+
+	why_place_of_function(&p.place, name);
+	p.subject.place = &p.place.place;
+	err = read_for(&p, asked) ?: show_place(&p, asked, &nothing);
+	if (err == -ESRCH)
+		err = unknown_word(&p.analysis, p.symbols, name);
+	why_place_release(&p.place);
+	forget(&p);
+	return err;
+}
+
+/* A file and a line, unless a thread is called so. -ESRCH: it may be a function ("Net.forward"), of a file nothing is known.
+ * -EINVAL after a message. */
+static int answer_file(const char *word, const struct asked *asked, bool *is_thread)
 {
 	struct place_answer p = {.subject = {.kind = SUBJECT_PLACE}};
 	struct subject named = {.kind = SUBJECT_THREAD, .name = word};
-	bool is_thread;
+	const char *nothing;
 	int err;
 
 	why_place_of_word(&p.place, word);
 	p.subject.place = &p.place.place;
 	err = read_for(&p, asked);
-	is_thread = !err && has_thread(&p.analysis, &named);
-	if (!err && !is_thread)
-		err = show(&p.analysis, p.symbols, asked);
+	*is_thread = !err && has_thread(&p.analysis, &named);
+	if (!err && !*is_thread)
+		err = show_place(&p, asked, &nothing);
+	if (err == -ESRCH && !has_function(&p.analysis, p.symbols, word)) {
+		warn("%s", nothing);
+		err = -EINVAL;
+	}
 	why_place_release(&p.place);
 	forget(&p);
-	return is_thread ? answer(word, asked) : err;
+	return err;
+}
+
+/* Reads the traces once; twice where it takes a reading to know what the word means. */
+static int answer(const char *word, const struct asked *asked)
+{
+	struct trace_set set;
+	struct analysis analysis;
+	struct subject subject = {0}, guess;
+	struct symbolizer *symbols;
+	int err = read_traces(&set, &analysis, asked, NULL, word, &guess, NULL);
+
+	err = err ?: find_subject(&subject, &analysis, word);
+	if (!err && !was_meant(&guess, &subject)) {
+		analysis_release(&analysis);
+		trace_set_release(&set);
+		err = read_traces(&set, &analysis, asked, &subject, word, NULL, NULL);
+	}
+	if (!err) {
+		symbols = symbolizer_new();
+		subject.also_function = (subject.name || subject.kind == SUBJECT_CALL) &&
+					has_function(&analysis, symbols, word);
+		analysis.blame.subject = subject;
+		err = show(&analysis, symbols, asked);
+		symbolizer_free(symbols);
+	}
+	analysis_release(&analysis);
+	trace_set_release(&set);
+	return err == -ESRCH ? answer_function(word, asked) : err;
+}
+
+static int answer_place(const char *word, const struct asked *asked)
+{
+	bool is_thread;
+	int err = answer_file(word, asked, &is_thread);
+
+	if (is_thread)
+		return answer(word, asked);
+	return err == -ESRCH ? answer_function(word, asked) : err;
 }
 
 /* The only word: then it is not what to explain. */
@@ -473,10 +598,14 @@ static bool is_place(const char *word)
 	       number_after(word, "device") < 0 && number_after(word, "thread") < 0;
 }
 
+#define FUNCTION_PREFIX "function:"
+
 static int answer_word(const char *word, const struct asked *asked)
 {
 	int64_t number = number_after(word, "rank");
 
+	if (!strncmp(word, FUNCTION_PREFIX, strlen(FUNCTION_PREFIX)))
+		return answer_function(word + strlen(FUNCTION_PREFIX), asked);
 	if (number >= 0)
 		return answer_rank(number, asked);
 	number = number_after(word, "#");
@@ -544,12 +673,15 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_why = {
 	.name = "why",
 	.arguments = "[options] FINDING|THREAD|FUNCTION|LOCK|GPU|RANK|PLACE [DIR...]",
-	.summary = "Explains one finding (1), thread, function, lock (L1), GPU (gpu0), rank "
-		   "(rank3) or place (file.cu:17)",
+	.summary =
+		"Explains one finding (1), thread, function (cudaMalloc, train_step), lock (L1), "
+		"GPU (gpu0), rank (rank3) or place (file.cu:17)",
 	.text = "A finding is named by its number in the report (1, or '#1'; the options that "
 		"limit the report must be the same, and --suppress and --baseline change its "
-		"order), a thread by its name or number, also as thread1, a function by its "
-		"name (cudaMalloc), a lock as in the report (L1 is the one waited for longest), "
+		"order), a thread by its name or number, also as thread1, a function of "
+		"CUDA by its name (cudaMalloc), one of the program by as much of its name as says "
+		"which (train_step, Net.forward, Field::scale; function:NAME where it is also a "
+		"thread's name or CUDA's), a lock as in the report (L1 is the one waited for longest), "
 		"a GPU as gpu0, a rank of a job as rank3, a place of the program by file and "
 		"line (src/file.cu:17, or the end of that), or by the file alone. DIR as for "
 		"report.\n\n" FILTER_HELP,

@@ -351,12 +351,13 @@ void report_non_cuda_threads(struct report *report, const struct model *model)
 /* ---- one thread, function, lock or GPU ------------------------------------------------------- */
 
 struct subject_row {
-	const char *subject, *only, *waited, *waited_mostly, *held_up, *held_up_mostly;
+	const char *subject, *also, *only, *waited, *waited_mostly, *held_up, *held_up_mostly;
 	uint64_t waited_ns, held_up_ns, calls, counted;
 };
 
 static const struct column subject_columns[] = {
 	COLUMN(struct subject_row, subject, "about", UNIT_TEXT),
+	COLUMN(struct subject_row, also, "also", UNIT_TEXT),
 	COLUMN_TEXT(struct subject_row, only, "called"),
 	COLUMN_TEXT(struct subject_row, waited, "waited"),
 	COLUMN_TEXT(struct subject_row, waited_mostly, "longest for"),
@@ -458,7 +459,9 @@ static const char *subject_text(struct arena *texts, const struct accounting *a,
 	case SUBJECT_DEVICE:
 		return arena_printf(texts, "GPU %u", s->device);
 	case SUBJECT_PLACE:
-		return arena_printf(texts, "calls made at %s", s->place->text);
+		return s->place->function ? arena_printf(texts, "function %s, and what it called",
+							 s->place->functions ?: s->place->function)
+					  : arena_printf(texts, "place %s", s->place->text);
 	case SUBJECT_FINDING:
 		return arena_printf(texts, "finding %zu%s", s->finding,
 				    s->place ? ", and the calls made at its place"
@@ -520,6 +523,10 @@ void report_subject(struct report *report, const struct accounting *a)
 	uint64_t callers, threads; /* whose times are added up: those it held up may be several */
 
 	row->subject = subject_text(&report->arena, a, &asked);
+	if (a->blame->subject.also_function)
+		row->also =
+			report_text(report, "a function of the program: cudaspy why function:%s",
+				    kind == SUBJECT_CALL ? row->subject : a->blame->subject.name);
 	if (kind == SUBJECT_PLACE || kind == SUBJECT_FINDING) {
 		report_add(report, &subject_kind, row, 1);
 		return;

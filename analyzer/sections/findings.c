@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "sections.h"
+#include "base/function_name.h"
 #include "blame/blame.h"
 #include "findings/detector.h"
 #include "findings/site.h"
@@ -477,6 +478,20 @@ static bool has_thread(const struct thread_set *set, const struct accounting *a)
 	return false;
 }
 
+/* By the function that makes the calls, or one of Python: not one that only leads there. */
+static bool is_in(const struct finding *f, const char *function)
+{
+	if (!f->lookup.between &&
+	    ((f->place.caller && function_name_fits(f->place.caller, function)) ||
+	     (f->place.inner && function_name_fits(f->place.inner, function))))
+		return true;
+	for (size_t i = 0; i < f->stacks.n_python; i++)
+		if (python_is_program(&f->stacks.python[i].at) &&
+		    function_name_fits(f->stacks.python[i].at.code->function, function))
+			return true;
+	return false;
+}
+
 /* By the line of the program, another one that it tells of, or one of Python. */
 static bool is_at(const struct finding *f, const struct subject_place *place)
 {
@@ -507,7 +522,7 @@ static bool is_about(const struct finding *f, const struct accounting *a)
 	case SUBJECT_DEVICE:
 		return f->site && (f->site->devices >> min_u64(s->device, 63) & 1);
 	case SUBJECT_PLACE:
-		return is_at(f, s->place);
+		return s->place->function ? is_in(f, s->place->function) : is_at(f, s->place);
 	default:
 		return false;
 	}

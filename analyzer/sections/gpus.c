@@ -247,8 +247,7 @@ static const char *whose(const struct idle_writer *w, const struct process *proc
 	return host->alone ? rank : arena_printf(w->texts, "%s, %s", rank, host->label);
 }
 
-/* "GPU 0"; where several processes use GPUs, whose: "GPU 0 (train.123)", "GPU 0 (rank 3)". */
-static const char *who_words(const struct idle_writer *w, const struct idle_gpu *gpu)
+const char *report_gpu_name(const struct idle_writer *w, const struct idle_gpu *gpu)
 {
 	const struct process *only = w->idle->gpus[0].processes[0];
 	bool several = false;
@@ -312,7 +311,7 @@ static struct gpu_row describe(const struct idle_writer *w, size_t number)
 	const char *unknown = gpu_why_uncertain(w->idle->accounts->stats, gpu);
 	bool exact = w->idle->accounts->model->complete && idle_gpu_is_exact(gpu);
 	struct gpu_row row = {
-		.who = who_words(w, gpu),
+		.who = report_gpu_name(w, gpu),
 		.process = gpu->n_processes > 1 ? "several"
 						: text_process(w->texts, gpu->processes[0]->trace),
 		.name = idle_named(gpu) ? idle_named(gpu)->name : NULL,

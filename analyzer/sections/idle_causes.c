@@ -260,6 +260,14 @@ const char *idle_part_place(const struct idle_writer *w, const struct process *p
 	return site_words(w, process, part->fn, part->stack, part->address, part->at_ns);
 }
 
+bool idle_part_lies(struct subject_place *place, const struct process *process,
+		    const struct idle_part *part)
+{
+	if (part->fn != NO_FUNCTION && !idle_in_a_call(part->cause))
+		return false;
+	return place->lies_there(place, process, part->stack, part->address, part->at_ns);
+}
+
 static const char *site_of(const struct idle_writer *w, const struct idle_sum *sum)
 {
 	const char *site = idle_part_place(w, sum->process, &sum->longest);
@@ -403,6 +411,8 @@ static size_t add_place(const struct idle_writer *w, size_t first, const struct 
 		ns = i + 1 == count && with_ns ? left_ns : min_u64(ns, left_ns);
 		left_ns -= ns;
 		ns += sums[i]->ns;
+		if (w->only && !idle_part_lies(w->only, sums[i]->process, &sums[i]->longest))
+			continue;
 		*rows = grow(*rows, *n, sizeof(**rows));
 		(*rows)[(*n)++] = row_of(w, sums[i], gpu ? idle_scaled_ns(gpu, ns) : ns);
 	}
@@ -462,6 +472,7 @@ const struct table *idle_causes(const struct idle_writer *w, const struct table_
 	n = join(rows, n);
 	for (i = 0; i < n; i++)
 		sum_ns += rows[i].ns;
+	whole_ns = whole_ns ?: sum_ns;
 	if (n)
 		qsort(rows, n, sizeof(*rows), by_ns);
 	if (n && sum_ns < whole_ns)
@@ -477,6 +488,16 @@ const struct table *idle_causes(const struct idle_writer *w, const struct table_
 	*table = (struct table){
 		.kind = kind, .rows = n ? arena_take(w->texts, rows) : NULL, .n_rows = n};
 	return table;
+}
+
+uint64_t idle_causes_ns(const struct table *causes)
+{
+	const struct cause_row *rows = causes->rows;
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < causes->n_rows; i++)
+		ns += rows[i].ns;
+	return ns;
 }
 
 /* ---- in a sentence --------------------------------------------------------------------------- */

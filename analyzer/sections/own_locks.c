@@ -68,7 +68,16 @@ static bool is_of_thread(const struct idle_sum *sum)
 	       sum->key.owner == idle_owner_thread(sum->longest.thread);
 }
 
-void report_own_locks(struct report *report, const struct idle *idle, struct symbolizer *symbols)
+/* The waiter, or what the holder did in the longest of the waits. */
+static bool lies_there(struct subject_place *place, const struct idle_sum *sum)
+{
+	return idle_part_lies(place, sum->process, &sum->longest) ||
+	       (sum->holder->longest.thread &&
+		idle_part_lies(place, sum->process, &sum->holder->longest));
+}
+
+void report_own_locks(struct report *report, const struct idle *idle, struct symbolizer *symbols,
+		      struct subject_place *only)
 {
 	size_t most = HASH_COUNT(idle->sums.by_key) * IDLE_HOLDERS, n = 0;
 	struct own_lock_row *rows = NULL;
@@ -77,7 +86,9 @@ void report_own_locks(struct report *report, const struct idle *idle, struct sym
 
 	idle_writer_init(&w, &report->arena, idle, symbols);
 	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
-		for (size_t i = 0; is_of_thread(sum) && i < IDLE_HOLDERS; i++) {
+		if (!is_of_thread(sum) || (only && !lies_there(only, sum)))
+			continue;
+		for (size_t i = 0; i < IDLE_HOLDERS; i++) {
 			if (!sum->holder->by[i].waits)
 				break;
 			rows = rows ?: xcalloc(most, sizeof(*rows));

@@ -38,6 +38,8 @@ struct idle_writer {
 	struct symbolizer *symbols;
 	const struct idle_sum **sums; /* all, by owner, cause and place */
 	size_t n_sums;
+	/* Causes have what lies at that place alone; NULL: everything. */
+	struct subject_place *only;
 };
 
 void idle_writer_init(struct idle_writer *w, struct arena *texts, const struct idle *idle,
@@ -47,9 +49,17 @@ void idle_writer_release(struct idle_writer *w);
 /*
  * The causes of an owner (idle.h). Their sum is whole_ns exactly: what rounding leaves goes to the largest. gpu: whose
  * certain part is meant; NULL: all. Waits at a place of which only some have a stack are taken for those in proportion.
+ * whole_ns 0: they are shares of their own sum.
  */
 const struct table *idle_causes(const struct idle_writer *w, const struct table_kind *kind,
 				uint64_t owner, const struct idle_gpu *gpu, uint64_t whole_ns);
+
+/* What the causes come to. */
+uint64_t idle_causes_ns(const struct table *causes);
+
+/* Does the part lie at the place? A time between two calls of which only these are known lies nowhere. */
+bool idle_part_lies(struct subject_place *place, const struct process *process,
+		    const struct idle_part *part);
 
 /* Such a table in a sentence: the largest causes, with the place of the largest part of each that has one, as parts of
  * whole_ns: "running Python (between a.py:1 and a.py:9) 41 %, asleep 2 %". Empty: no causes. */
@@ -193,6 +203,15 @@ void report_gate(struct report *report, const struct gate *gate);
 
 void report_gpus(struct report *report, const struct idle *idle, struct symbolizer *symbols);
 
+/* "GPU 0"; where several processes use GPUs, whose: "GPU 0 (train.123)", "GPU 0 (rank 3)". */
+const char *report_gpu_name(const struct idle_writer *w, const struct idle_gpu *gpu);
+
+/* ---- place.c: what happened at the place that `why` is asked about. */
+
+/* Times outside CUDA, by thread and by GPU that was idle meanwhile; the calls; waits for the program's own locks, and for Python's. */
+void report_place(struct report *report, const struct idle *idle, struct symbolizer *symbols,
+		  struct subject_place *place);
+
 /* ---- ranks.c: who waited for whom in collective operations, and why. */
 
 /* All ranks, their steps and their collective operations; nothing of traces without ranks. */
@@ -232,7 +251,9 @@ void report_worst_calls(struct report *report, const struct accounting *a,
 void report_edges(struct report *report, const struct accounting *a);
 void report_locks(struct report *report, const struct trace_set *set, struct lock *const *locks,
 		  size_t n_locks, const struct subject *subject);
-void report_own_locks(struct report *report, const struct idle *idle, struct symbolizer *symbols);
+/* only: those where the waiter was at that place, or the holder, mostly; NULL: all. */
+void report_own_locks(struct report *report, const struct idle *idle, struct symbolizer *symbols,
+		      struct subject_place *only);
 void report_ioctls(struct report *report, const struct accounting *a);
 void report_non_cuda_threads(struct report *report, const struct model *model);
 void report_accounts(struct report *report, const struct accounting *a,

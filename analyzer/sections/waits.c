@@ -312,6 +312,8 @@ void report_waits(struct report *report, struct findings *f, const struct ranks 
 		add_headline(report, f->accounts, sum, n_locks);
 	} else {
 		report_subject(report, f->accounts);
+		if (subject->kind == SUBJECT_PLACE)
+			report_place(report, ranks->idle, symbols, subject->place);
 		report_findings_about(report, f, ranks, symbols);
 	}
 	report_worst_calls(report, f->accounts, symbols, all ? least_lost(&sum) : 0);
@@ -323,7 +325,7 @@ void report_waits(struct report *report, struct findings *f, const struct ranks 
 	if (all || subject->kind == SUBJECT_LOCK)
 		report_locks(report, model->set, locks, n_locks, subject);
 	if (all) {
-		report_own_locks(report, ranks->idle, symbols);
+		report_own_locks(report, ranks->idle, symbols, NULL);
 		report_ioctls(report, f->accounts);
 		report_non_cuda_threads(report, model);
 	}
