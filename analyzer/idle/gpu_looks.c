@@ -17,9 +17,14 @@ static void see_rest(struct gpu_looks *looks, const struct spy_rec_gpu_look *loo
 	looks->clock_most += look->clock_most;
 	for (unsigned int bit = 0; look->known & SPY_GPU_LOOK_REASONS && bit < 64; bit++)
 		looks->limited[bit] += look->reasons >> bit & 1;
+	looks->n_power += look->power > 0;
+	looks->power += look->power;
+	looks->power_limit_most = max_u64(looks->power_limit_most, look->power_limit);
+	looks->temperature_most = max_u64(looks->temperature_most, look->temperature);
 	if (!(look->known & SPY_GPU_LOOK_PROCESSES) || !look->others)
 		return;
 	looks->others_n++;
+	looks->others_most = max_u64(looks->others_most, look->others);
 	looks->other_pid = min_pid(looks->other_pid, look->other_pid);
 	looks->others_bytes_most = max_u64(looks->others_bytes_most, look->others_bytes);
 }
@@ -88,7 +93,12 @@ void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other)
 	looks->clock_most += other->clock_most;
 	for (unsigned int bit = 0; bit < 64; bit++)
 		looks->limited[bit] += other->limited[bit];
+	looks->n_power += other->n_power;
+	looks->power += other->power;
+	looks->power_limit_most = max_u64(looks->power_limit_most, other->power_limit_most);
+	looks->temperature_most = max_u64(looks->temperature_most, other->temperature_most);
 	looks->others_n += other->others_n;
+	looks->others_most = max_u64(looks->others_most, other->others_most);
 	looks->others_bytes_most = max_u64(looks->others_bytes_most, other->others_bytes_most);
 }
 

@@ -48,7 +48,10 @@ struct gpu_looks {
 	uint64_t copies_ns; /* in the phase: of copies NVML says nothing (copy_most_ns) */
 	uint64_t n_rest; /* looks at the rest; sums of these: */
 	uint64_t clock, clock_most, limited[64]; /* MHz; looks with that bit of NVML's reasons */
-	uint64_t others_n; /* looks with other processes on it */
+	uint64_t n_power, power; /* looks that told of power; the sum of it: mW */
+	uint64_t power_limit_most; /* mW; 0 unknown */
+	uint64_t temperature_most; /* degrees Celsius; 0 unknown */
+	uint64_t others_n, others_most; /* looks with other processes on it; so many */
 	uint32_t other_pid; /* one of them; 0 unknown */
 	uint64_t others_bytes_most;
 };

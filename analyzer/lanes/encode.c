@@ -379,6 +379,12 @@ static json_t *left_out(const struct writer *w)
 				       w->texts,
 				       "Operations of a GPU next to each other within %s are one.",
 				       text_time(w->texts, store->least_ns[ITEMS_OPS]))));
+	if (store->least_ns[ITEMS_LOOKS])
+		json_array_append_new(
+			array,
+			text_of(arena_printf(
+				w->texts, "What NVML says of GPUs is drawn as means of %s at most.",
+				text_time(w->texts, store->least_ns[ITEMS_LOOKS]))));
 	for (size_t kind = 0; kind < ITEM_KIND_COUNT; kind++)
 		if (store->dropped[kind])
 			json_array_append_new(

@@ -3,6 +3,8 @@
  */
 #include <stdlib.h>
 #include "lanes.h"
+#include "account/streams.h"
+#include "text/nvml.h"
 #include "trace/names.h"
 
 /* ---- which lane ------------------------------------------------------------------------------- */
@@ -240,6 +242,61 @@ static void on_idle(void *data, const struct shown_idle *idle)
 				      .values = {idle->cause, idle->ns, idle->exact}});
 }
 
+/* NVML's answer is of the last sixth of a second to second. */
+#define LOOK_LEAST_NS 166666667
+#define LOOK_MOST_NS 1000000000
+
+/* Of the time since the look before it, unless that was long ago. Each process that uses the GPU asks. */
+static uint64_t look_begin(const struct lane *lane, const struct record *record)
+{
+	uint64_t since_ns = max_u64(lane->looked_ns, record->thread->process->first_ns);
+
+	if (lane->looked_ns && record->ns - lane->looked_ns <= LOOK_MOST_NS)
+		return lane->looked_ns;
+	return max_u64(since_ns, record->ns - min_u64(LOOK_LEAST_NS, record->ns));
+}
+
+/* "its power limit, heat, by software"; 0: nothing slows it down, or that is unknown. */
+static uint32_t name_of_limits(struct lanes *l, const struct spy_rec_gpu_look *look)
+{
+	struct arena texts = {0};
+	const char *words = "";
+	uint32_t name;
+
+	for (unsigned int bit = 0; look->known & SPY_GPU_LOOK_REASONS && bit < 64; bit++)
+		if (look->reasons >> bit & 1 && text_nvml_limit(bit))
+			words = arena_printf(&texts, "%s%s%s", words, *words ? "; " : "",
+					     text_nvml_limit(bit));
+	name = label_of(&l->labels, words);
+	arena_release(&texts);
+	return name;
+}
+
+static void on_gpu_look(void *data, const struct record *record)
+{
+	struct lanes *l = data;
+	const struct spy_rec_gpu_look *look = record_gpu_look(record);
+	size_t index =
+		work_index(&l->a->accounts.work, record->process, streams_device(look->device));
+	uint32_t gpu = l->a->idle.users[index].gpu;
+	struct lane *lane = gpu ? lane_of_gpu(l, gpu - 1) : NULL;
+
+	if (!lane || record->ns <= lane->looked_ns)
+		return;
+	store_add_item(
+		&l->store, lane, ITEMS_LOOKS,
+		&(struct item){
+			.begin_ns = look_begin(lane, record),
+			.end_ns = record->ns,
+			.values = {[LOOK_BUSY] = look->busy <= 100 ? look->busy * 10u + 1 : 0,
+				   [LOOK_CLOCK] = look->clock,
+				   [LOOK_CLOCK_MOST] = look->clock_most,
+				   [LOOK_SLOWED] = name_of_limits(l, look),
+				   [LOOK_POWER] = (look->power + 500) / 1000,
+				   [LOOK_TEMPERATURE] = look->temperature}});
+	lane->looked_ns = record->ns;
+}
+
 static void on_collective(void *data, const struct shown_collective *c)
 {
 	struct lanes *l = data;
@@ -268,6 +325,7 @@ struct lanes *lanes_new(const struct analysis *a, struct symbolizer *symbols)
 	l->listener = (struct listener){.data = l,
 					.on_call = on_call,
 					.on_outside = on_outside,
+					.on_gpu_look = on_gpu_look,
 					.on_range = on_range,
 					.on_gpu_op = on_gpu_op,
 					.on_idle = on_idle,

@@ -174,18 +174,49 @@ void store_add_call(struct store *store, struct lane *lane, struct call_item cal
 
 /* ---- other items ----------------------------------------------------------------------------- */
 
-/* Operations of a GPU next to each other become one that has no name. */
-static bool join_ops(const struct store *store, struct lane *lane, const struct item *op)
+/* The mean by the times that they are of; 0 is unknown. */
+static uint64_t mean_of(uint64_t a, uint64_t a_ns, uint64_t b, uint64_t b_ns)
 {
-	size_t n = lane->n_items[ITEMS_OPS];
-	struct item *last = n ? &lane->items[ITEMS_OPS][n - 1] : NULL;
+	double ns = (double)a_ns + (double)b_ns;
 
-	if (!last || !store->least_ns[ITEMS_OPS] || last->whole || op->whole ||
-	    op->begin_ns < last->begin_ns ||
-	    op->end_ns - last->begin_ns > store->least_ns[ITEMS_OPS])
+	if (!a || !b || ns <= 0)
+		return a ?: b;
+	return (uint64_t)(((double)a * (double)a_ns + (double)b * (double)b_ns) / ns + 0.5);
+}
+
+/* Numbers become means; what slows the GPU down is that of the longer one. */
+static void join_looks(struct item *last, const struct item *look)
+{
+	uint64_t last_ns = last->end_ns - last->begin_ns, ns = look->end_ns - look->begin_ns;
+
+	for (size_t i = 0; i < ITEM_VALUES; i++)
+		if (i != LOOK_SLOWED)
+			last->values[i] = mean_of(last->values[i], last_ns, look->values[i], ns);
+	if (ns > last_ns)
+		last->values[LOOK_SLOWED] = look->values[LOOK_SLOWED];
+}
+
+static bool is_merged(enum item_kind kind)
+{
+	return kind == ITEMS_OPS || kind == ITEMS_LOOKS;
+}
+
+/* Into the one before it, if both are short enough. Operations become one that has no name. */
+static bool merge_item(const struct store *store, struct lane *lane, enum item_kind kind,
+		       const struct item *item)
+{
+	size_t n = lane->n_items[kind];
+	struct item *last = n ? &lane->items[kind][n - 1] : NULL;
+
+	if (!last || !store->least_ns[kind] || last->whole || item->whole ||
+	    item->begin_ns < last->begin_ns ||
+	    item->end_ns - last->begin_ns > store->least_ns[kind])
 		return false;
-	last->end_ns = max_u64(last->end_ns, op->end_ns);
-	memset(last->values, 0, sizeof(last->values));
+	if (kind == ITEMS_LOOKS)
+		join_looks(last, item);
+	else
+		memset(last->values, 0, sizeof(last->values));
+	last->end_ns = max_u64(last->end_ns, item->end_ns);
 	return true;
 }
 
@@ -205,8 +236,8 @@ static void append_item(struct store *store, struct lane *lane, enum item_kind k
 {
 	size_t n = lane->n_items[kind];
 
-	if (kind == ITEMS_OPS) {
-		if (join_ops(store, lane, item))
+	if (is_merged(kind)) {
+		if (merge_item(store, lane, kind, item))
 			return;
 	} else if (!item->whole && is_left_out(store, kind, item->end_ns - item->begin_ns)) {
 		store->dropped[kind]++;
@@ -248,7 +279,7 @@ static void raise_threshold(struct store *store, enum item_kind kind, uint64_t u
 {
 	uint64_t next_ns = next_threshold(store, store->least_ns[kind]);
 
-	if (kind != ITEMS_OPS && count_longer(store, kind, next_ns) < until / 4) {
+	if (!is_merged(kind) && count_longer(store, kind, next_ns) < until / 4) {
 		store->one_in[kind] = 2;
 		return;
 	}

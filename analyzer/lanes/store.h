@@ -17,7 +17,8 @@
 	KIND(RANGES,      "ranges",      100000, "ranges",               "NP") \
 	KIND(OPS,         "ops",         300000, "operations of GPUs",   "NPTPP") \
 	KIND(IDLE,        "idle",        100000, "idle times of GPUs",   "PP") \
-	KIND(COLLECTIVES, "collectives", 200000, "parts of collectives", "NPPRPP")
+	KIND(COLLECTIVES, "collectives", 200000, "parts of collectives", "NPPRPP") \
+	KIND(LOOKS,       "looks",       100000, "answers of NVML",      "PPPNPP")
 /* clang-format on */
 
 enum item_kind {
@@ -40,6 +41,16 @@ enum item_value {
 };
 
 #define ITEM_VALUES 6
+
+/* The values of ITEMS_LOOKS; 0 is unknown. */
+enum look_value {
+	LOOK_BUSY, /* thousandths of the time in which a kernel ran, + 1 */
+	LOOK_CLOCK, /* MHz */
+	LOOK_CLOCK_MOST,
+	LOOK_SLOWED, /* a name: by what; 0 by nothing */
+	LOOK_POWER, /* W */
+	LOOK_TEMPERATURE, /* degrees Celsius */
+};
 
 struct item {
 	uint64_t begin_ns, end_ns;
@@ -79,6 +90,7 @@ struct lane {
 	struct item *items[ITEM_KIND_COUNT];
 	size_t n_items[ITEM_KIND_COUNT];
 	uint64_t busy_until_ns; /* of a GPU: of all its streams */
+	uint64_t looked_ns; /* of a GPU: when NVML was asked last; 0: not yet */
 };
 
 struct window {
@@ -96,7 +108,7 @@ struct store {
 	/* So many the last round left: where windows keep more than there should be, the next one waits until there are twice
 	 * as many. */
 	uint64_t left_calls, left[ITEM_KIND_COUNT];
-	/* Calls, and operations, that lie within so much are merged; of others, shorter ones are dropped. 0: none. Where too
+	/* Calls, operations, and what NVML says, that lie within so much are merged; of others, shorter ones are dropped. 0: none. Where too
 	 * many are equally long, of the short ones one in so many is kept; 0: none is dropped for that. */
 	uint64_t merged_ns, least_ns[ITEM_KIND_COUNT], one_in[ITEM_KIND_COUNT];
 	uint64_t dropped[ITEM_KIND_COUNT], sampled[ITEM_KIND_COUNT];

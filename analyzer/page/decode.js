@@ -67,9 +67,11 @@ const KINDS = {
 	ops: ['begin', 'duration', 'name', 'kind', 'from1', 'queued', 'size'],
 	idle: ['begin', 'duration', 'cause', 'ns'],
 	collectives: ['begin', 'duration', 'name', 'number', 'wait', 'last1', 'bytes', 'queued'],
+	looks: ['begin', 'duration', 'busy1', 'clock', 'most', 'slowed', 'power', 'temperature'],
 };
 /* What fits into 32 bits; the others are times and sizes. */
-const SMALL = new Set(['name', 'count', 'where', 'about', 'kind', 'lock', 'holder1', 'holderCall', 'cause', 'depth', 'from1', 'last1']);
+const SMALL = new Set(['name', 'count', 'where', 'about', 'kind', 'lock', 'holder1', 'holderCall', 'cause', 'depth', 'from1', 'last1',
+	'busy1', 'clock', 'most', 'slowed', 'power', 'temperature']);
 
 /*
  * The items of a lane and kind: {n, begin, duration, …}, and of calls partStart, partKind, partNs: the parts of call i are

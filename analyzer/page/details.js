@@ -48,7 +48,7 @@ export class Details {
 		const {i} = item;
 		const name = (number) => number > 0 ? model.names[number] : null;
 		const rows = [
-			['in', model.laneLongName(item.lane)], ['at', clock(items.begin[i] - model.begin_ns, 1000)], ['took', duration(items.duration[i])],
+			['in', model.laneLongName(item.lane)], ['at', clock(items.begin[i] - model.begin_ns, 1000)], [item.kind === 'looks' ? 'mean of' : 'took', duration(items.duration[i])],
 		];
 		const more = {
 			calls: () => [['expected', items.expected[i] >= 0 ? `${duration(items.expected[i])} with nothing in its way` : null],
@@ -61,6 +61,7 @@ export class Details {
 			ops: () => [['kind', ['kernel', 'copy', 'memset', 'other'][items.kind[i]]], ['submitted by', items.from[i] >= 0 ? model.laneLongName(items.from[i]) : null],
 				['submitted', `${duration(items.queued[i])} before`], [items.kind[i] === 0 ? 'blocks' : 'size', items.kind[i] === 0 ? count(items.size[i]) : bytes(items.size[i])]],
 			idle: () => [['certainly idle', duration(items.ns[i])]],
+			looks: () => [['power', items.power[i] > 0 ? `${items.power[i]} W` : null], ['temperature', items.temperature[i] > 0 ? `${items.temperature[i]} °C` : null]],
 			collectives: () => [['number', count(items.number[i])], ['waited', duration(items.wait[i])], ['last to come', items.last[i] >= 0 ? model.laneLongName(items.last[i]) : null],
 				['size', bytes(items.bytes[i])], ['submitted', `${duration(items.queued[i])} before`]],
 		}[item.kind]();

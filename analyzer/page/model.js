@@ -3,6 +3,7 @@
  * nothing changes it. Items are {lane, kind, i}: lane's number, kind of the item, its place among them. Pure.
  */
 import {decodeItems} from './decode.js';
+import {percent} from './format.js';
 import {Series} from './series.js';
 
 const NOTHING = {n: 0, begin: new Float64Array(0), duration: new Float64Array(0)};
@@ -43,13 +44,22 @@ export class Model {
 	/* Unpacks all that a lane's row shows. */
 	prepare(lane) {
 		for (const kind of Object.keys(this.lanes[lane].items))
-			for (let depth = 0; depth < (kind === 'ranges' ? this.rangeDepths(lane) : 1); depth++)
+			for (let depth = 0; depth < this.depths(lane, kind); depth++)
 				this.seriesOf(lane, kind, depth);
 	}
 
 	/* How many depths of ranges a lane has. */
 	rangeDepths(lane) {
 		return this.has(lane, 'ranges') ? 1 + this.items(lane, 'ranges').depth.reduce((most, depth) => Math.max(most, depth), 0) : 0;
+	}
+
+	/* What NVML says of a GPU: its utilisation, and below that its clock, if that is known. */
+	lookDepths(lane) {
+		return this.has(lane, 'looks') ? this.items(lane, 'looks').most.some((most) => most > 0) ? 2 : 1 : 0;
+	}
+
+	depths(lane, kind) {
+		return {ranges: () => this.rangeDepths(lane), looks: () => this.lookDepths(lane)}[kind]?.() ?? 1;
 	}
 
 	/* The series of a lane and kind; of ranges, of one depth; of calls, of one function alone, if that is given. */
@@ -62,13 +72,13 @@ export class Model {
 			for (let i = 0; i < items.n; i++)
 				if ((kind !== 'ranges' || items.depth[i] === depth) && (only === null || items.name[i] === only))
 					wanted.push(i);
-			made[key] = this.makeSeries(kind, items, wanted);
+			made[key] = this.makeSeries(kind, items, wanted, depth);
 			made[key].only = only;
 		}
 		return made[key];
 	}
 
-	makeSeries(kind, items, wanted) {
+	makeSeries(kind, items, wanted, depth) {
 		const picked = {n: wanted.length, begin: new Float64Array(wanted.length), duration: new Float64Array(wanted.length)};
 		wanted.forEach((from, i) => {
 			picked.begin[i] = items.begin[from];
@@ -86,6 +96,7 @@ export class Model {
 				add(0, wait);
 				add(1, picked.duration[i] - wait);
 			},
+			looks: (i, add) => this.partsOfLook(items, wanted[i], depth, add),
 		}[kind];
 		const series = new Series(picked, this.categories(kind), divide);
 		series.index = Int32Array.from(wanted);
@@ -94,7 +105,7 @@ export class Model {
 
 	categories(kind) {
 		return {calls: this.buckets.length, waits: this.wait_kinds.length, gaps: this.causes.length, ranges: 6, ops: 4,
-			idle: this.causes.length, collectives: 2}[kind];
+			idle: this.causes.length, collectives: 2, looks: 4}[kind];
 	}
 
 	/* add(bucket, ns) for each part of a call, its own work included. */
@@ -106,6 +117,16 @@ export class Model {
 		}
 		if (own > 0)
 			add(this.own, own);
+	}
+
+	/* As high as a share of the time, or of the largest clock: that, and what is left. Nothing of what is unknown. */
+	partsOfLook(looks, i, depth, add) {
+		const share = depth > 0 ? looks.clock[i] / looks.most[i] : looks.busy[i] / 1000;
+		if (!(share >= 0) || (depth > 0 && !(looks.clock[i] > 0)))
+			return;
+		const ns = Math.min(1, share) * looks.duration[i];
+		add(depth === 0 ? 0 : looks.slowed[i] ? 2 : 1, ns);
+		add(3, looks.duration[i] - ns);
 	}
 
 	/* The item of a lane and kind at a time, the innermost; null: none. */
@@ -137,9 +158,18 @@ export class Model {
 			return this.causes[items.cause[item.i]]?.name ?? 'unknown';
 		case 'ops':
 			return this.names[items.name[item.i]] || 'several operations';
+		case 'looks':
+			return this.lookTitle(items, item.i);
 		default:
 			return this.names[items.name[item.i]] || '(no name)';
 		}
+	}
+
+	/* "NVML: a kernel ran for 87 % of the time, clock 990 of 1980 MHz, slowed by its power limit". */
+	lookTitle({busy, clock, most, slowed}, i) {
+		const said = [busy[i] < 0 ? null : `a kernel ran for ${percent(busy[i], 1000)} of the time`, clock[i] > 0 ? `clock ${clock[i]}${most[i] > 0 ? ` of ${most[i]}` : ''} MHz` : null,
+			slowed[i] > 0 ? `slowed by ${this.names[slowed[i]]}` : null].filter((text) => text);
+		return `NVML: ${said.join(', ') || 'nothing known'}`;
 	}
 
 	laneName(lane) {

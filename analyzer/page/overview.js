@@ -91,7 +91,8 @@ function gpuRow(gpu, withLegend) {
 		el('div', {class: 'gpu-name', title: `GPU ${gpu.device} ${gpu.name || ''}, ${gpu.process === 'several' ? 'several processes' : gpu.process || ''}`}, el('b', {}, `GPU ${gpu.device}`), el('span', {class: 'hint'}, ` ${gpu.name || ''}${gpu.process === 'several' || !gpu.process ? '' : `, ${gpu.process}`}`)), bar,
 		el('div', {class: 'gpu-says'}, [worked, idle].filter((text) => text).join(', '))),
 	withLegend ? el('ul', {class: 'legend'}, pieces.map((piece) => pieceLegend(piece, whole))) : null,
-	withLegend && (gpu.unknown || gpu.times) ? el('p', {class: 'hint'}, [gpu.unknown, gpu.times].filter((text) => text).join('; ')) : null);
+	withLegend && (gpu.unknown || gpu.times) ? el('p', {class: 'hint'}, [gpu.unknown, gpu.times].filter((text) => text).join('; ')) : null,
+	gpu.nvml ? el('p', {class: 'hint nvml'}, gpu.nvml) : null);
 }
 
 /* Of all of them together. */
@@ -110,7 +111,7 @@ export function gpuTime(report) {
 	const gpus = report.gpus || [];
 	if (!gpus.length)
 		return null;
-	const known = gpus.filter((gpu) => gpu.busy_ns + gpu.idle_ns > 0.001 * gpu.work_ns);
+	const known = gpus.filter((gpu) => gpu.nvml || gpu.busy_ns + gpu.idle_ns > 0.001 * gpu.work_ns);
 	const few = known.length <= MOST_LEGENDS;
 	const rows = known.map((gpu) => gpuRow(gpu, few));
 	const silent = gpus.length - known.length;

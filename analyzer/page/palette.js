@@ -16,6 +16,7 @@ const INKS = {
 const RANGE_INKS = ['range0', 'range1', 'range2', 'range3', 'range4', 'range5'];
 const OP_INKS = ['work', 'copy', 'set', 'unknown'];
 const COLLECTIVE_INKS = ['rank', 'work'];
+const LOOK_INKS = ['work', 'gpu', 'kernel', 'nothing'];
 /* Eight bytes: the dots of eight rows. */
 export const PATTERNS = {
 	lock: [0x11, 0x22, 0x44, 0x88, 0x11, 0x22, 0x44, 0x88],
@@ -54,6 +55,8 @@ export function inksOf(model, kind) {
 		return RANGE_INKS;
 	case 'ops':
 		return OP_INKS;
+	case 'looks':
+		return LOOK_INKS;
 	default:
 		return COLLECTIVE_INKS;
 	}

@@ -4,8 +4,8 @@
  */
 
 /* Heights of tracks, and how many depths of ranges are shown; dense: where rows would be several screens. */
-const ROOMY = {ranges: 13, calls: 20, waits: 7, ops: 16, idle: 8, collectives: 16, depths: 4, padding: 5, empty: 14, between: 1};
-const DENSE = {ranges: 7, calls: 9, waits: 3, ops: 7, idle: 4, collectives: 8, depths: 1, padding: 1, empty: 9, between: 0};
+const ROOMY = {ranges: 13, calls: 20, waits: 7, ops: 16, idle: 8, collectives: 16, looks: 11, depths: 4, padding: 5, empty: 14, between: 1};
+const DENSE = {ranges: 7, calls: 9, waits: 3, ops: 7, idle: 4, collectives: 8, looks: 5, depths: 1, padding: 1, empty: 9, between: 0};
 const TOO_HIGH = 1300;
 /* Above the tracks, where there is no room for names at their left. */
 const NAME_LINE = 14;
@@ -25,6 +25,8 @@ function tracksOf(model, lane, top, sizes) {
 	for (const kind of ['waits', 'ops', 'idle', 'collectives'])
 		if (model.has(lane, kind))
 			put(kind);
+	for (let depth = 0; depth < model.lookDepths(lane); depth++)
+		put('looks', depth);
 	return {tracks, height: Math.max(sizes.empty, y - top)};
 }
 

@@ -6,7 +6,7 @@ import {announce, el} from './dom.js';
 import {count} from './format.js';
 
 /* Which columns of a kind hold names that are looked for. */
-const NAMED = {calls: ['name', 'where', 'about'], waits: ['lock'], gaps: ['where'], ranges: ['name'], ops: ['name'], collectives: ['name']};
+const NAMED = {calls: ['name', 'where', 'about'], waits: ['lock'], gaps: ['where'], ranges: ['name'], ops: ['name'], collectives: ['name'], looks: ['slowed']};
 const MOST_FOUND = 200000;
 
 function addNamed(model, names, {lane, kind}, found) {

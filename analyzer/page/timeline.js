@@ -83,6 +83,8 @@ export class Timeline {
 			more('Ranks', ['rank', 'in a collective, until the last rank came'], ['work', 'the collective itself']);
 		if (has('ops'))
 			more('Streams', ['work', 'kernel'], ['copy', 'copy'], ['set', 'memset'], ['unknown', 'other']);
+		if (has('looks'))
+			more('GPUs, by NVML', ['work', 'a kernel ran: as high as the share of the time'], ['gpu', 'clock: as high as the share of its maximum'], ['kernel', 'clock, slowed by power or heat']);
 		this.builder.whenDone.then(() => {
 			const extra = [...this.causesSeen()].map(([ink, names]) => entry(ink, [...names].join(', ')));
 			if (extra.length)

@@ -279,11 +279,49 @@ static const char *limits_words(const struct idle_writer *w, const struct gpu_lo
 	return words;
 }
 
+/* "; power 312 of 700 W, 64 degrees C at most", as far as that is known. */
+static const char *power_words(const struct idle_writer *w, const struct gpu_looks *looks)
+{
+	const char *words = "", *limit = "";
+
+	if (looks->power_limit_most)
+		limit = arena_printf(w->texts, " of %llu",
+				     (unsigned long long)(looks->power_limit_most + 500) / 1000);
+	if (looks->n_power)
+		words = arena_printf(
+			w->texts, "; power %llu%s W",
+			(unsigned long long)(looks->power / looks->n_power + 500) / 1000, limit);
+	if (looks->temperature_most)
+		words = arena_printf(w->texts, "%s%s %llu degrees C at most", words,
+				     *words ? "," : ";",
+				     (unsigned long long)looks->temperature_most);
+	return words;
+}
+
+/* "; another process is on it (4711), with 3.00 GiB"; of several one is named. */
+static const char *others_words(const struct idle_writer *w, const struct gpu_looks *looks)
+{
+	const char *words = "; another process is on it", *named = "";
+	char bytes[32];
+
+	if (!looks->others_n)
+		return "";
+	if (looks->others_most > 1)
+		words = arena_printf(w->texts, "; up to %llu other processes are on it",
+				     (unsigned long long)looks->others_most);
+	if (looks->other_pid)
+		named = arena_printf(w->texts, looks->others_most > 1 ? " (one is %u)" : " (%u)",
+				     looks->other_pid);
+	if (!looks->others_bytes_most)
+		return arena_printf(w->texts, "%s%s", words, named);
+	format_bytes(bytes, sizeof(bytes), looks->others_bytes_most);
+	return arena_printf(w->texts, "%s%s, with %s", words, named, bytes);
+}
+
 /* What NVML says of it; NULL: nothing. */
 static const char *nvml_words(const struct idle_writer *w, const struct gpu_looks *looks)
 {
 	const char *words;
-	char bytes[32];
 
 	if (!looks->n || !looks->n_rest)
 		return NULL;
@@ -294,15 +332,8 @@ static const char *nvml_words(const struct idle_writer *w, const struct gpu_look
 				     (unsigned long long)(looks->clock / looks->n_rest),
 				     (unsigned long long)(looks->clock_most / looks->n_rest),
 				     limits_words(w, looks));
-	if (!looks->others_n)
-		return words;
-	words = arena_printf(w->texts, "%s; another process is on it", words);
-	if (looks->other_pid)
-		words = arena_printf(w->texts, "%s (%u)", words, looks->other_pid);
-	if (!looks->others_bytes_most)
-		return words;
-	format_bytes(bytes, sizeof(bytes), looks->others_bytes_most);
-	return arena_printf(w->texts, "%s, with %s", words, bytes);
+	return arena_printf(w->texts, "%s%s%s", words, power_words(w, looks),
+			    others_words(w, looks));
 }
 
 static struct gpu_row describe(const struct idle_writer *w, size_t number)

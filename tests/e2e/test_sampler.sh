@@ -134,14 +134,46 @@ recorded phdr CUDASPY_NONVML=1 -- timeout -k 1 60 "$bin/phdr" libcupti.so.13
 expect "threads before, in and behind a callback of the loader's" "$(cat phdr.out)" "2 2 3"
 
 # Other processes, clocks; NVML that fails is said once, one that hangs holds up nobody.
-recorded nvml SIM_NVML_OTHER=4711 SIM_NVML_REASONS=0x4 -- python3 "$here/sampled.py" shares 5000
-jq -e '.gpus[0].nvml | test("a kernel ran for .* at most; clock 990 of 1980 MHz, slowed by its power limit for 100 %.*another process is on it .4711., with 3.00 GiB")' \
+recorded nvml SIM_NVML_OTHER=4711 SIM_NVML_REASONS=0x4 SIM_NVML_POWER=312400 SIM_NVML_TEMPERATURE=64 -- python3 "$here/sampled.py" shares 5000
+jq -e '.gpus[0].nvml | test("a kernel ran for .* at most; clock 990 of 1980 MHz, slowed by its power limit for 100 % of the time; power 312 of 700 W, 64 degrees C at most; another process is on it .4711., with 3.00 GiB")' \
 	nvml.json >found || fail "NVML: $(jq -r '.gpus[0].nvml' nvml.json)"
 # The same in timelines, as counters.
 "$tool" export --format=chrome -o nvml.trace nvml && jq '.traceEvents | map(select(.ph? == "C") | [.name, .args.value])' nvml.trace >counters.json 2>/dev/null ||
 	fail "no timeline with counters"
 jq -e 'any(.[]; . == ["clock of GPU 0 (MHz, NVML)", 990]) and any(.[]; .[0] == "utilisation of GPU 0 (%, NVML)")' counters.json >found ||
 	fail "no counters of NVML: $(jq -c 'map(.[0]) | unique' counters.json)"
+# And on the page: what the trace has of GPU 0, the same mean in all; and in its head, what the text says.
+"$tool" report --format=html -o nvml.html nvml || fail "no page"
+"$tool" dump nvml | grep -oP '\[gpu_look\].* gpu=0 busy=\K[0-9]+ clock=[0-9]+' >nvml.looks
+python3 - "$(jq -r '.gpus[0].nvml' nvml.json)" <<'END' || fail "what NVML says is another thing on the page"
+import base64, json, re, sys, zlib
+def part(name):
+    return zlib.decompress(base64.b64decode(re.search(r'id="%s">\s*([^<\s]*)' % name, open("nvml.html").read()).group(1)))
+def numbers(data):
+    value = shift = 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift = shift + 7 if byte > 127 else 0
+        if byte < 128:
+            yield value
+            value = 0
+report, timeline, items = json.loads(part("report")), json.loads(part("timeline")), part("items")
+assert report["gpus"][0]["nvml"] == sys.argv[1], report["gpus"][0]["nvml"]
+lane = next(one for one in timeline["lanes"] if one["kind"] == "gpu" and one["gpu"] == 0)
+offset, size, count = lane["items"]["looks"]
+values = list(numbers(items[offset:offset + size]))
+looks = [values[i:i + 8] for i in range(0, len(values), 8)]
+truth = [tuple(map(int, re.findall("[0-9]+", line))) for line in open("nvml.looks")]
+assert [(busy - 1, clock) for _, _, busy, clock, *_ in looks] == [(10 * busy, clock) for busy, clock in truth], (looks, truth)
+assert all(most == 1980 and timeline["names"][slowed] == "its power limit" for _, _, _, _, most, slowed, *_ in looks), looks
+# No time is there twice, and hardly any is missing.
+end = at = covered = 0
+for begin, duration, *_ in looks:
+    at += begin
+    assert at >= end, (at, end)
+    end, covered = at + duration, covered + duration
+assert 0.5 * end < covered <= end, (covered, end)
+END
 recorded fails SIM_NVML_FAIL=1 -- python3 "$here/sampled.py" shares 100
 [ "$("$tool" info fails | grep -c 'NVML is not asked')" = 1 ] || fail "NVML that fails: $("$tool" info fails | grep NVML)"
 recorded hangs SIM_NVML_HANG=1 -- python3 "$here/sampled.py" shares 100

@@ -85,6 +85,7 @@ export function baseReport(more) {
 	return {schema: 'cudaspy-report-2', summary: {program: 'train', processes: 1, threads: 3, duration_ns: 400 * MS, calls: 9, call_ns: 255 * MS}, hosts: [{host: 'node7'}],
 		waits: {total_ns: 255 * MS, lost_ns: 150 * MS}, losses: [], findings: [finding(1), finding(2, {id: 'stall', severity: 'note', title: 'cudaMalloc waits for other threads', cost_ns: 60 * MS, gain_high_ns: 40 * MS, gain_low_ns: 40 * MS, idle_gpu_ns: null, function: 'cudaMalloc', where: 'cudaMalloc in grow() at pool.cu:40', stack: []})],
 		gpus: [{device: 0, name: 'NVIDIA H200', process: 'train.4711', work_ns: 400 * MS, busy_known: 'exact', known_ns: 400 * MS, busy_ns: 250 * MS, idle_ns: 150 * MS,
+			nvml: 'NVML: a kernel ran for 60 % of the time at most; clock 1485 of 1980 MHz, slowed by its power limit for 50 % of the time; power 312 of 700 W, 64 degrees C at most; another process is on it (99), with 3.00 GiB',
 			idle_causes: [{cause: 'cpu', ns: 60 * MS, name: 'computing on a CPU'}, {cause: 'cuda-lock', ns: 70 * MS, name: 'waiting for a lock inside CUDA'}, {cause: 'sleep', ns: 20 * MS, name: 'asleep'}]},
 		{device: 1, name: 'NVIDIA H200', process: 'train.4711', work_ns: 400 * MS, busy_known: 'bounds', known_ns: 0, busy_ns: 80 * MS, idle_ns: 60 * MS,
 			idle_causes: [{cause: 'cpu', ns: 60 * MS, name: 'computing on a CPU'}]}],
@@ -114,7 +115,8 @@ export function chain(rename = (text) => text) {
 		waits: [[111 * MS, 89 * MS, 0, name('L1'), 1, name('cudaMemcpyAsync'), 0]]});
 	fake.lane(thread(103, 'saver'), {calls: [call(140, 64, 'cudaMalloc', [[LOCK, 61]], 2 * MS + 1), call(300, 60, 'cudaEventQuery', [[8, 20], [9, 20]])],
 		waits: [[141 * MS, 61 * MS, 0, name('L2'), 2, name('cudaMalloc'), 0]], gaps: [[210 * MS, 80 * MS, 3, 0, 2]]});
-	fake.lane({kind: 'gpu', name: 'GPU 0', gpu: 0}, {idle: [[20 * MS, 70 * MS, 0, 60 * MS], [200 * MS, 40 * MS, 1, 40 * MS]]});
+	fake.lane({kind: 'gpu', name: 'GPU 0', gpu: 0}, {idle: [[20 * MS, 70 * MS, 0, 60 * MS], [200 * MS, 40 * MS, 1, 40 * MS]],
+		looks: [[0, 200 * MS, 301, 990, 1980, name('its power limit'), 312, 64], [200 * MS, 150 * MS, 901, 1980, 1980, 0, 0, 0], [350 * MS, 50 * MS, 0, 0, 0, 0, 0, 0]]});
 	fake.lane({kind: 'stream', name: 'stream 7', gpu: 0}, {ops: [[12 * MS, 8 * MS, name('gemm_kernel<float>'), 0, 1, MS, 128], [90 * MS, 108 * MS, name('copy to host'), 1, 1, 0, 1 << 20]]});
 	fake.moments.push({finding: 1, lane: 0, begin_ns: 100 * MS, end_ns: 200 * MS, text: ''}, {finding: 2, lane: 2, begin_ns: 140 * MS, end_ns: 204 * MS, text: ''});
 	return [fake, 400 * MS];

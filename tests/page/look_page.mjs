@@ -10,7 +10,7 @@ import {canvasAt, clickItem, howMany, press, quiet, same, still, textOf, that, w
 import {write} from './fake.mjs';
 
 const MS = 1e6;
-const [MAIN, LOADER, SAVER, , STREAM] = [0, 1, 2, 3, 4];
+const [MAIN, LOADER, SAVER, GPU, STREAM] = [0, 1, 2, 3, 4];
 const [program, page, folder] = process.argv.slice(2);
 
 function made(name) {
@@ -36,6 +36,8 @@ async function firstScreen(chromium) {
 	const widths = await chromium.eval(`[...document.querySelectorAll('#gpus .bar')].map((bar) => [...bar.children].map((part) => parseFloat(part.style.width)))`);
 	same('GPU 0: worked, and its causes', widths[0], [62.5, 17.5, 15, 5]);
 	that('GPU 1: all of its time', Math.abs(widths[1].reduce((sum, part) => sum + part) - 100) < 0.01, widths[1]);
+	same('what NVML says of GPU 0, and nothing of GPU 1', await chromium.eval(`[...document.querySelectorAll('#gpus .gpu')].map((gpu) => gpu.querySelector('.nvml')?.textContent.split('; ')[1] ?? null)`),
+		['clock 1485 of 1980 MHz, slowed by its power limit for 50 % of the time', null]);
 	const seen = await chromium.eval(`[...document.querySelectorAll('.show-me')].map((button) => button.getBoundingClientRect().bottom <= innerHeight)`);
 	that('findings are on the first screen', seen[0], seen);
 }
@@ -69,12 +71,47 @@ async function details(chromium) {
 	await clickItem(chromium, {lane: STREAM, kind: 'ops', i: 0});
 	const submitted = await arrows(chromium);
 	same('an operation leads to who submitted it', submitted.filter((one) => one.kind === 'submitted').map((one) => [one.from, one.to, one.at]), [[STREAM, MAIN, 11 * MS]]);
+	await clickItem(chromium, {lane: GPU, kind: 'looks', i: 0});
+	const look = await textOf(chromium, '.details');
+	for (const part of ['a kernel ran for 30 % of the time, clock 990 of 1980 MHz, slowed by its power limit', 'mean of', '200.0 ms', '312 W', '64 °C'])
+		that(`details of what NVML says have "${part}"`, look.includes(part), look);
 	await clickItem(chromium, {lane: MAIN, kind: 'gaps', i: 0});
 	that('a gap says what it was', (await textOf(chromium, '.details')).includes('computing on a CPU'));
 	await clickItem(chromium, {lane: MAIN, kind: 'ranges', i: 1});
 	same('a range is chosen', (await view(chromium)).selected.title, 'load');
 	await press(chromium, '.details', 'Copy');
 	that('details are copied', (await chromium.eval('cudaspy.copied()')).startsWith('load\n'));
+}
+
+/* What a track shows of GPU 0 in 100 ms each: ns by category, as docs/HTML_REPORT.md numbers them; then how many pixels are of the ink. */
+async function nvmlTracks(chromium) {
+	const shares = (depth) => chromium.eval(`(() => {
+		const series = cudaspy.model.seriesOf(${GPU}, 'looks', ${depth});
+		const out = new Float64Array(4 * series.categories);
+		series.columns(0, ${100 * MS}, 4, out, 1e9, []);
+		return [0, 1, 2, 3].map((x) => Object.fromEntries(series.present.map((category, place) => [category, Math.round(out[x * series.categories + place] / ${MS})])));
+	})()`);
+	same('utilisation', await shares(0), [{0: 30, 3: 70}, {0: 30, 3: 70}, {0: 90, 3: 10}, {0: 45, 3: 5}]);
+	same('clock, and where it was slowed', await shares(1), [{2: 50, 3: 50, 1: 0}, {2: 50, 3: 50, 1: 0}, {2: 0, 3: 0, 1: 100}, {2: 0, 3: 0, 1: 50}]);
+	await chromium.key('0', '0');
+	await still(chromium);
+	const green = await chromium.eval(`(() => {
+		const canvas = document.querySelector('#timeline-section canvas');
+		const scale = canvas.width / canvas.clientWidth;
+		const {top, bottom} = cudaspy.box({lane: ${GPU}, kind: 'looks', i: 0});
+		const copy = new OffscreenCanvas(1, Math.round((bottom - top) * scale)).getContext('2d', {willReadFrequently: true});
+		const ink = getComputedStyle(document.querySelector('.ink-work')).backgroundColor.match(/[0-9]+/g).slice(0, 3).map(Number);
+		return [0, 1].map((i) => {
+			const {left, right} = cudaspy.box({lane: ${GPU}, kind: 'looks', i});
+			copy.drawImage(canvas, Math.round((left + right) / 2 * scale), Math.round(top * scale), 1, copy.canvas.height, 0, 0, 1, copy.canvas.height);
+			const {data} = copy.getImageData(0, 0, 1, copy.canvas.height);
+			let n = 0;
+			for (let at = 0; at < data.length; at += 4)
+				n += ink.every((part, c) => Math.abs(part - data[at + c]) < 3) ? 1 : 0;
+			return n / copy.canvas.height;
+		});
+	})()`);
+	that('as high as the utilisation', Math.abs(green[0] - 0.3) < 0.1 && Math.abs(green[1] - 0.9) < 0.1, green);
 }
 
 /* ---- keys, search, measuring ------------------------------------------------------------------------- */
@@ -332,7 +369,7 @@ async function nothing(chromium) {
 await withBrowser(new Chromium(program), async (chromium) => {
 	const file = made('chain');
 	await chromium.open(file);
-	for (const part of [firstScreen, showMe, details, keys, search, mouse, tables, matrices, durations])
+	for (const part of [firstScreen, showMe, details, nvmlTracks, keys, search, mouse, tables, matrices, durations])
 		await part(chromium);
 	quiet('the page', chromium, file);
 	await looks(chromium, file);

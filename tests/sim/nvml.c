@@ -3,8 +3,8 @@
  * utilisation is that of the simulator's own timeline, since the question before. On the caller's thread.
  *
  * The environment says what a simulated GPU cannot know: SIM_NVML_OTHER=PID: that process computes on all GPUs; SIM_NVML_REASONS=BITS: why
- * clocks are no higher (then they are half as high); SIM_NVML_FAIL=1: nvmlInit fails; SIM_NVML_HANG=1: the first question never
- * returns.
+ * clocks are no higher (then they are half as high); SIM_NVML_POWER=MILLIWATTS, SIM_NVML_TEMPERATURE=DEGREES: of all GPUs (without
+ * them, they are not supported); SIM_NVML_FAIL=1: nvmlInit fails; SIM_NVML_HANG=1: the first question never returns.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_FOUND = 6, UNKNOWN = 999 };
+enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, UNKNOWN = 999 };
 
 #define GPUS_MOST 64
 
@@ -122,6 +122,31 @@ EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void *handle, unsigned long
 	(void)handle;
 	*reasons = setting("SIM_NVML_REASONS");
 	return SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetPowerUsage(void *handle, unsigned *milliwatts);
+EXPORT int nvmlDeviceGetPowerUsage(void *handle, unsigned *milliwatts)
+{
+	(void)handle;
+	*milliwatts = (unsigned)setting("SIM_NVML_POWER");
+	return *milliwatts ? SUCCESS : NOT_SUPPORTED;
+}
+
+EXPORT int nvmlDeviceGetEnforcedPowerLimit(void *handle, unsigned *milliwatts);
+EXPORT int nvmlDeviceGetEnforcedPowerLimit(void *handle, unsigned *milliwatts)
+{
+	(void)handle;
+	*milliwatts = 700000;
+	return setting("SIM_NVML_POWER") ? SUCCESS : NOT_SUPPORTED;
+}
+
+EXPORT int nvmlDeviceGetTemperature(void *handle, int sensor, unsigned *degrees);
+EXPORT int nvmlDeviceGetTemperature(void *handle, int sensor, unsigned *degrees)
+{
+	(void)handle;
+	(void)sensor;
+	*degrees = (unsigned)setting("SIM_NVML_TEMPERATURE");
+	return *degrees ? SUCCESS : NOT_SUPPORTED;
 }
 
 struct process {

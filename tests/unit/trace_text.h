@@ -455,7 +455,8 @@ static void tt_sample(struct tt_state *s, const struct tt_line *l, enum spy_even
 		  sizeof(place.place) + place.place.count * sizeof(place.words[0]));
 }
 
-/* 70us gpu_look device=0 busy=12 clock=990 clock_most=1980 reasons=4 others=1 other_pid=9 others_bytes=1000. */
+/* 70us gpu_look device=0 busy=12 clock=990 clock_most=1980 reasons=4 others=1 other_pid=9 others_bytes=1000
+ * power=312000 power_limit=700000 temperature=64. */
 static void tt_gpu_look(struct tt_state *s, const struct tt_line *l, enum spy_event event,
 			uint64_t time)
 {
@@ -465,6 +466,9 @@ static void tt_gpu_look(struct tt_state *s, const struct tt_line *l, enum spy_ev
 					.clock = (uint16_t)tt_value(s, l, "clock", 0),
 					.clock_most = (uint16_t)tt_value(s, l, "clock_most", 0),
 					.reasons = tt_value(s, l, "reasons", 0),
+					.power = (uint32_t)tt_value(s, l, "power", 0),
+					.power_limit = (uint32_t)tt_value(s, l, "power_limit", 0),
+					.temperature = (uint16_t)tt_value(s, l, "temperature", 0),
 					.others = (uint16_t)tt_value(s, l, "others", 0),
 					.other_pid = (uint32_t)tt_value(s, l, "other_pid", 0),
 					.others_bytes = tt_value(s, l, "others_bytes", 0),

@@ -11,7 +11,7 @@ import re
 import sys
 import zlib
 
-VALUES = {"waits": "PNLNP", "gaps": "PNL", "ranges": "NP", "ops": "NPLPP", "idle": "PP", "collectives": "NPPLPP"}
+VALUES = {"waits": "PNLNP", "gaps": "PNL", "ranges": "NP", "ops": "NPLPP", "idle": "PP", "collectives": "NPPLPP", "looks": "BPPNPP"}
 
 
 def part(page, name):
@@ -73,6 +73,7 @@ def main():
                         is_ = number()
                         check(value != "N" or is_ < names, kind, "name", is_)
                         check(value != "L" or is_ <= lanes, kind, "lane", is_)
+                        check(value != "B" or is_ <= 1001, kind, "thousandths", is_)
                     waits += kind == "waits"
                     continue
                 name, merged, where, about = number(), number(), number(), number()
