@@ -135,6 +135,9 @@ static const char *named_text(const struct finding *finding, struct named_place 
 		symbolize_program(symbols, process, named->address, named->ns, named->stack, &place,
 				  &entry);
 		named->file = place.file ? arena_printf(texts, "%s", place.file) : NULL;
+		named->function = place.function
+					  ? arena_printf(texts, "%s", place.inner ?: place.function)
+					  : NULL;
 		named->line = place.line > 0 ? (uint64_t)place.line : 0;
 		return entry.path ? text_place_by(texts, &entry, &place)
 				  : text_place(texts, &place);

@@ -478,13 +478,17 @@ static bool has_thread(const struct thread_set *set, const struct accounting *a)
 	return false;
 }
 
-/* By the function that makes the calls, or one of Python: not one that only leads there. */
+/* By the function that makes the calls, another one that the finding names, or one of Python: not one that only leads there. */
 static bool is_in(const struct finding *f, const char *function)
 {
 	if (!f->lookup.between &&
 	    ((f->place.caller && function_name_fits(f->place.caller, function)) ||
 	     (f->place.inner && function_name_fits(f->place.inner, function))))
 		return true;
+	for (size_t i = 0; i < f->lookup.n_named; i++)
+		if (f->lookup.named[i].function &&
+		    function_name_fits(f->lookup.named[i].function, function))
+			return true;
 	for (size_t i = 0; i < f->stacks.n_python; i++)
 		if (python_is_program(&f->stacks.python[i].at) &&
 		    function_name_fits(f->stacks.python[i].at.code->function, function))

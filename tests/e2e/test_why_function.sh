@@ -55,6 +55,7 @@ recorded native "$bin/between" 300 200000
 why native work
 expect "calls of work" "$(jq -c '[.place_calls[] | [.function, .calls]] | sort' why.json)" \
 	'[["cudaDeviceSynchronize",300],["cudaMalloc",1],["cudaMemcpy",300]]'
+expect "locks of a function without any" "$(jq -c .own_lock_blame why.json)" '[]'
 if ! "$tool" info native | tr -s ' \n' ' ' | grep -q 'where threads are that run'; then
 	# Another function is compiled into them.
 	agrees native load 'inlined in load'
@@ -63,4 +64,34 @@ if ! "$tool" info native | tr -s ' \n' ' ' | grep -q 'where threads are that run
 	agrees native work '(compute|log_metrics|clock_s|work), '
 else
 	without "perf_event_open (kernel.perf_event_paranoid, or a seccomp filter)"
+fi
+
+# A lock of the program's own. (Who has it may mostly have been ready and without a CPU: the unit test has both sides.)
+if [ -x "$bin/launches" ]; then
+	printf 'queue 20\nkernel_us 300\n' >script
+	for ((try = 1; ; try++)); do # (A busy machine may keep the other thread from waiting.)
+		rm -rf locked
+		SPYSIM_SCRIPT=$tmp/script CUDASPY_OUT=locked "$here/../sim/with-sim" env LD_PRELOAD="$shim" "$bin/launches" locked 8 20 2>err ||
+			fail "launches: status $?: $(cat err)"
+		"$tool" report --format=json locked | jq -c '.own_lock_blame[0] | [.waiter, .holder, .waits]' >blame
+		grep -q '^\[[1-9]' blame && break
+		again $try 3 || fail "nobody waited for a lock"
+	done
+	why locked stand_in_line
+	expect "the lock that it waits for" "$(jq -c '.own_lock_blame[0] | [.waiter, .holder, .waits]' why.json)" "$(cat blame)"
+else
+	without launches
+fi
+
+# C++: with as much of the name as one likes.
+if [ -x "$bin/stacks_cc" ]; then
+	FAKE_MODE=quiet CUDASPY_OUT=cc spied "$bin/stacks_cc" >cc.out 2>cc.err || fail "stacks_cc: status $?: $(cat cc.err)"
+	for name in fetch typed_loader::fetch 'data::typed_loader<float>::fetch' 'fetch(int)' epoch 'function:data::epoch'; do
+		why cc "$name"
+		expect "calls of $name" "$(jq -c '[.place_calls[] | [.function, .calls]]' why.json)" '[["cudaMemcpyAsync",3]]'
+	done
+	"$tool" why 'typed_loader<double>::fetch' cc >text 2>&1
+	expect "status for another template's function" $? 2
+else
+	without stacks_cc
 fi

@@ -288,6 +288,56 @@ static void test_holders(void **state)
 	json_decref(root);
 }
 
+/* A lock of the program's own: thread 7 has it in `serve`, where it waits for the GPU, and thread 9 waits for it in `answer`. `rest`
+ * has to do with neither. */
+static void test_own_lock(void **state)
+{
+	struct story *s = *state;
+	json_t *root;
+
+	begin_with(s, "probes=1");
+	fputs("2us python_code code=1 first_line=1 file=\"/home/user/serve.py\" function=\"serve\"\n"
+	      "2us python_code code=2 first_line=1 file=\"/home/user/serve.py\" function=\"answer\"\n"
+	      "2us python_code code=3 first_line=1 file=\"/home/user/serve.py\" function=\"rest\"\n",
+	      s->log);
+	for (unsigned int i = 1; i <= STEPS; i++) {
+		unsigned int us = 10000 * i, done = us + 4002;
+
+		fprintf(s->log,
+			"%uus stack fn=cudaLaunchKernel why=32 frames=0x50\n"
+			"%uus python_stack fn=cudaLaunchKernel lines=3:33\n"
+			"%uus launch cudaLaunchKernel duration=2us stream=16 caller=0x50\n"
+			"%uus stack fn=cudaStreamSynchronize why=32 frames=0x60\n"
+			"%uus python_stack fn=cudaStreamSynchronize lines=1:11\n"
+			"%uus op cudaStreamSynchronize duration=4000us stream=16 caller=0x60\n",
+			us, us, us, done, done, done);
+	}
+	fputs("slot 2 tid=9\n1us thread tid=9 name=\"b\"\n", s->log);
+	for (unsigned int i = 1; i <= STEPS; i++) {
+		unsigned int us = 10000 * i + 4000;
+
+		fprintf(s->log,
+			"%uus stack fn=- why=32 frames=0x70\n%uus python_stack fn=- lines=2:22\n"
+			"%uus outside kind=mutex object=0x7000 holder=7 caller=0x70 duration=3990us\n"
+			"%uus launch cudaLaunchKernel duration=2us stream=32 caller=0x80\n",
+			us, us, us, us + 10);
+	}
+	conclude(s);
+	for (const char *const *word = (const char *const[]){"serve", "answer", NULL}; *word;
+	     word++) {
+		root = answer(s, *word);
+		assert_int_equal(number_of(root, "own_lock_blame", "waiter"), 9);
+		assert_int_equal(number_of(root, "own_lock_blame", "holder"), 7);
+		/* Those before both threads work do not count. */
+		assert_in_range(number_of(root, "own_lock_blame", "waits"), STEPS - 2, STEPS);
+		json_decref(root);
+	}
+	root = answer(s, "rest");
+	assert_int_equal(number_of(root, "place_calls", "calls"), STEPS);
+	assert_int_equal(json_array_size(json_object_get(root, "own_lock_blame")), 0);
+	json_decref(root);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -296,7 +346,8 @@ int main(void)
 					   TEST(test_python),
 					   TEST(test_also),
 					   TEST(test_unknown),
-					   TEST(test_holders)};
+					   TEST(test_holders),
+					   TEST(test_own_lock)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
