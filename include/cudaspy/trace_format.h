@@ -441,7 +441,7 @@ struct spy_rec_outside {
 	uint32_t count;
 	uint64_t duration : 48; /* cycles */
 	uint64_t flags : 8; /* enum spy_wait_flag, or-ed */
-	uint64_t at_once : 8; /* with SPY_WAIT_LATE: 1: the record's first poll was not to wait in any case */
+	uint64_t at_once : 8; /* with SPY_WAIT_LATE: 1: the first poll was not to wait */
 	uint64_t span : 48; /* cycles */
 	/* With SPY_WAIT_LATE, of the record's first poll: descriptors that had input, and for which it did not wait; without
 	 * the one that such polls returned last before, which may have been served since. */

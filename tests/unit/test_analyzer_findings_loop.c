@@ -225,8 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_blocked), cmocka_unit_test(test_cost),
 		cmocka_unit_test(test_python),  cmocka_unit_test(test_counted_once),
-		cmocka_unit_test(test_copy),
-		cmocka_unit_test(test_silent),
+		cmocka_unit_test(test_copy),    cmocka_unit_test(test_silent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
