@@ -211,42 +211,77 @@ void why_place_look(struct why_place *p, const struct idle *idle)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-static void visit_address(const struct process *process, struct symbolizer *symbols,
-			  uint64_t address, uint64_t ns, why_function_visit *visit, void *data)
+/* Names that are shown to somebody; addresses whose names were. */
+struct function_names {
+	struct symbolizer *symbols;
+	why_function_visit *visit;
+	void *data;
+	struct why_address *shown;
+};
+
+static void free_addresses(struct why_address *all)
+{
+	struct why_address *known, *next;
+
+	HASH_EMPTY (all, known, next)
+		free(known);
+}
+
+/* Stacks have most of their frames in common. */
+static bool is_new(struct function_names *f, const struct process *process, uint64_t address)
+{
+	const struct why_address_key key = {address, process->trace->index};
+	struct why_address *known;
+
+	HASH_FIND(hh, f->shown, &key, sizeof(key), known);
+	if (known)
+		return false;
+	HASH_NEW(f->shown, known, key, key);
+	return true;
+}
+
+static void visit_address(struct function_names *f, const struct process *process, uint64_t address,
+			  uint64_t ns)
 {
 	struct place places[INLINED_MOST];
-	size_t n = address ? symbolize_all(symbols, process, address, ns, places) : 0;
+	size_t n = 0;
 
+	if (address && is_new(f, process, address))
+		n = symbolize_all(f->symbols, process, address, ns, places);
 	for (size_t i = 0; i < n; i++)
 		if (places[i].function && !place_is_between(&places[i]))
-			visit(data, places[i].function);
+			f->visit(f->data, places[i].function);
+}
+
+static void visit_python(struct function_names *f, const struct process *process)
+{
+	struct python_line at = {.code = process->python};
+
+	for (; at.code; at.code = at.code->hh.next)
+		if (python_is_program(&at))
+			f->visit(f->data, at.code->function);
 }
 
 void why_functions(const struct analysis *a, struct symbolizer *symbols, why_function_visit *visit,
 		   void *data)
 {
+	struct function_names f = {.symbols = symbols, .visit = visit, .data = data};
 	const struct idle_sum *sum;
 	const struct site *site;
 
-	for (size_t i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
-
-		for (struct python_line at = {.code = process->python}; at.code;
-		     at.code = at.code->hh.next)
-			if (python_is_program(&at))
-				visit(data, at.code->function);
-	}
+	for (size_t i = 0; i < a->model.n_processes; i++)
+		visit_python(&f, &a->model.processes[i]);
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
 		const struct idle_part *part = &sum->longest;
 
-		visit_address(sum->process, symbols, part->address, part->at_ns, visit, data);
+		visit_address(&f, sum->process, part->address, part->at_ns);
 		for (size_t i = 0; part->stack && i < part->stack->n; i++)
-			visit_address(sum->process, symbols, part->stack->frames[i],
-				      part->stack->ns, visit, data);
+			visit_address(&f, sum->process, part->stack->frames[i], part->stack->ns);
 	}
 	for (site = a->findings.sites; site; site = site->hh.next)
-		visit_address(&a->model.processes[site->key.process], symbols,
-			      site->key.return_address, site->last_ns, visit, data);
+		visit_address(&f, &a->model.processes[site->key.process], site->key.return_address,
+			      site->last_ns);
+	free_addresses(f.shown);
 }
 
 /* ---- which ----------------------------------------------------------------------------------- */
@@ -307,12 +342,7 @@ void why_place_of_finding(struct why_place *p, const struct finding *f)
 
 void why_place_release(struct why_place *p)
 {
-	struct why_address *known, *next;
-
-	HASH_ITER (hh, p->addresses, known, next) {
-		HASH_DEL(p->addresses, known);
-		free(known);
-	}
+	free_addresses(p->addresses);
 	arena_release(&p->texts);
 	free(p->functions);
 	free(p->calls);

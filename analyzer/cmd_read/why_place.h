@@ -40,7 +40,7 @@ struct listener why_place_listener(struct why_place *p);
 void why_place_look(struct why_place *p, const struct idle *idle);
 
 /*
- * Names of functions of the program that are known by samples, stacks and findings' sites; after the last record. Each may come
+ * Names of functions of the program that are known by samples, stacks and findings' sites; after the last record. One may come
  * up several times.
  */
 typedef void why_function_visit(void *data, const char *function);
