@@ -1,7 +1,7 @@
 # tests/gpu/jobs.py KIND: jobs as people write them, which are slow for one reason. Prints the shares of the working time of the functions that
 # are timed, by the program's own clock ("TRUTH fetch 43.5"), and a last value, which is the same bare and recorded. KIND: eager trainer
-# generate lightning gp graphs rejit flax agent server lock pool nan amp ode mcmc images embed spectra states bayes; on two GPUs halves and
-# parallel. Each needs the package that it imports; run by tests/gpu/planted.
+# generate lightning gp graphs rejit flax agent server sockets sockets_apart lock pool nan amp ode mcmc images embed spectra states bayes;
+# on two GPUs halves and parallel. Each needs the package that it imports; run by tests/gpu/planted.
 import os
 import sys
 import tempfile
@@ -350,6 +350,46 @@ def server():
     end(0)
 
 
+# A server of connections, whose loop waits for the GPU while other clients' requests are there. sockets_apart: in another thread.
+def serve_sockets(apart):
+    import asyncio
+    import torch
+    net = torch.nn.Sequential(*[torch.nn.Linear(4096, 4096) for _ in range(10)]).cuda().eval().half()
+    x = torch.ones(8192, 4096, device="cuda", dtype=torch.float16)
+    client = "import socket, sys\ns = socket.create_connection(('127.0.0.1', int(sys.argv[1])))\nfor _ in range(60):\n s.sendall(b'ask\\n')\n s.recv(64)"
+    answers = []
+
+    @timed
+    def infer():
+        with torch.no_grad():
+            return net(x)[0, 0].item()
+
+    async def serve(reader, writer):
+        while await reader.readline():
+            answers.append(await asyncio.to_thread(infer) if apart else infer())
+            writer.write(b"%f\n" % answers[-1])
+        writer.close()
+
+    async def run():
+        listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = str(listener.sockets[0].getsockname()[1])
+        infer()
+        start()
+        clients = [await asyncio.create_subprocess_exec(sys.executable, "-c", client, port) for _ in range(8)]
+        for one in clients:
+            await one.wait()
+
+    asyncio.run(run())
+    end(len(answers))
+
+
+def sockets():
+    serve_sockets(apart=False)
+
+
+def sockets_apart():
+    serve_sockets(apart=True)
+
 # Threads that share a model, its lock held while they decode.
 def lock():
     import threading
@@ -657,8 +697,8 @@ def bayes():
         x, y = torch.cat([x, best]), torch.cat([y, torch.sin(best.sum(1, keepdim=True) * 4)])
     end(round(float(y.max()), 1))
 
-KINDS = [eager, trainer, generate, lightning, gp, graphs, rejit, flax, agent, server, lock, pool, nan, amp, halves, parallel, ode, mcmc, images, embed, spectra, states,
-         bayes]
+KINDS = [eager, trainer, generate, lightning, gp, graphs, rejit, flax, agent, server, sockets, sockets_apart, lock, pool, nan, amp, halves,
+         parallel, ode, mcmc, images, embed, spectra, states, bayes]
 if __name__ == "__main__":
     run = {kind.__name__: kind for kind in KINDS}[sys.argv[1]]
     if run not in (rejit, flax, pool, mcmc, spectra):
