@@ -51,6 +51,7 @@ static void join_work(struct gpu_work *whole, struct gpu_work *w, uint32_t proce
 	whole->submissions[process] = w->submissions[process];
 	whole->first_work_ns[process] = w->first_work_ns[process];
 	whole->views[process] = w->views[process];
+	whole->turns[process] = w->turns[process];
 }
 
 static void join_process(struct accounting *whole, struct accounting *a, uint32_t process)
@@ -171,7 +172,7 @@ static bool join_ranges(struct ranges *whole, struct ranges *r, const struct ran
 /* struct accounting, joined: work, peers, cpu_pressure, thread_accounts, n_thread_accounts, ioctls, n_ioctls, ranges,
  * probed, gaps_recorded, gpus_used, contexts, processes; not: model, expect, filtering, stats, blame, observer, listener (the whole's),
  * locks (blame_join), signatures (a cache). */
-/* struct gpu_work, joined: devices, legacy, n_devices, submissions, first_work_ns, views, by_key; not: events, found_done, n_captures,
+/* struct gpu_work, joined: devices, legacy, n_devices, submissions, first_work_ns, views, turns, by_key; not: events, found_done, n_captures,
  * n_capturing, handed (while records are read), n_processes (the whole's). */
 /* struct ranges, joined: sums, n_sums, threads, n_threads, most_started, lost; not: model, listener, only (the whole's), started
  * (while records are read). */

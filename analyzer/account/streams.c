@@ -136,6 +136,7 @@ void streams_mark_event(struct gpu_work *w, const struct record *record, struct 
 
 	mark->stream = stream;
 	mark->submitted = stream_upto(stream, record, own);
+	mark->work = stream->work;
 	mark->ns = record->ns;
 	mark->capture = stream->capture;
 }
@@ -156,8 +157,11 @@ void streams_wait_for_event(struct gpu_work *w, const struct record *record,
 	while (b < end && b->stream != mark->stream && !is_done(b->stream, b->upto))
 		b++;
 	if (b < end)
-		*b = (struct stream_behind){mark->stream, mark->submitted, stream->submitted,
-					    stream->work};
+		*b = (struct stream_behind){.stream = mark->stream,
+					    .upto = mark->submitted,
+					    .at = stream->submitted,
+					    .upto_work = mark->work,
+					    .work = stream->work};
 }
 
 void streams_forget_event(struct gpu_work *w, const struct record *record)
@@ -168,6 +172,45 @@ void streams_forget_event(struct gpu_work *w, const struct record *record)
 		return;
 	HASH_DEL(w->events, mark);
 	free(mark);
+}
+
+/* ---- devices in turn ---------------------------------------------------------------------------- */
+
+#define LOOKED_AT 16 /* busy streams of a device; where there are more they count as not in order */
+
+/* Does what comes now in the stream come behind all work of the other one? */
+static bool comes_behind(const struct gpu_stream *stream, const struct gpu_stream *other)
+{
+	const struct stream_behind *b = stream->behind;
+
+	while (b < stream->behind + STREAM_BEHIND && b->stream != other)
+		b++;
+	return b < stream->behind + STREAM_BEHIND && b->upto_work >= other->work;
+}
+
+static bool comes_behind_all(const struct gpu_stream *stream, const struct gpu_stream *others)
+{
+	unsigned int n = 0;
+
+	for (; others && n < LOOKED_AT; others = others->next, n++)
+		if (others->work && !comes_behind(stream, others))
+			return false;
+	return !others;
+}
+
+void device_begins_turn(struct device_turn *turn, const struct gpu_stream *stream)
+{
+	const struct device_streams *before = turn->device;
+	uint64_t work = before ? before->handed_over - turn->begun : 0;
+
+	if (before && !turn->in_order)
+		turn->beside += min_u64(work, turn->before);
+	turn->before = work;
+	turn->in_order = !before || (comes_behind_all(stream, before->busy) &&
+				     comes_behind_all(stream, before->busy_non_blocking));
+	turn->n++;
+	turn->device = stream->beside;
+	turn->begun = stream->beside->handed_over;
 }
 
 /* ---- what is done ---------------------------------------------------------------------------- */

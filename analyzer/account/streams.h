@@ -18,7 +18,7 @@ struct event_key {
 struct event_mark {
 	struct event_key key;
 	struct gpu_stream *stream;
-	uint64_t submitted; /* before it */
+	uint64_t submitted, work; /* before it */
 	uint64_t ns; /* when it was recorded */
 	struct capture capture; /* of its stream, when it was recorded */
 	UT_hash_handle hh;
@@ -138,6 +138,17 @@ static inline bool work_goes_on(const struct gpu_work *w, const struct gpu_strea
 	       stream->key.device == device && work_begins_no_turn(w, stream, record);
 }
 
+/* The device's turn begins, with work for that stream. */
+void device_begins_turn(struct device_turn *turn, const struct gpu_stream *stream);
+
+/* The process hands work to that stream: to another device than before? */
+static inline void device_takes_turn(struct gpu_work *w, uint32_t process,
+				     const struct gpu_stream *stream)
+{
+	if (unlikely(w->turns[process].device != stream->beside))
+		device_begins_turn(&w->turns[process], stream);
+}
+
 /* That call. It is not the first of its process that hands something over. */
 static inline void work_go_on(struct gpu_work *w, struct gpu_stream *stream,
 			      const struct record *record, const struct thread *by,
@@ -145,6 +156,7 @@ static inline void work_go_on(struct gpu_work *w, struct gpu_stream *stream,
 {
 	struct device_streams *d = stream->beside;
 
+	device_takes_turn(w, record->process, stream);
 	w->submissions[record->process]++;
 	d->handed_over++;
 	stream->work++;

@@ -17,6 +17,7 @@ void work_init(struct gpu_work *w, const struct model *model)
 	w->submissions = xcalloc(model->n_processes, sizeof(*w->submissions));
 	w->first_work_ns = xcalloc(model->n_processes, sizeof(*w->first_work_ns));
 	w->views = xcalloc(model->n_processes, sizeof(*w->views));
+	w->turns = xcalloc(model->n_processes, sizeof(*w->turns));
 	w->n_capturing = xcalloc(model->n_processes, sizeof(*w->n_capturing));
 }
 
@@ -30,6 +31,7 @@ void work_release(struct gpu_work *w)
 	free(w->submissions);
 	free(w->first_work_ns);
 	free(w->views);
+	free(w->turns);
 	free(w->n_capturing);
 	*w = (struct gpu_work){0};
 }
@@ -368,6 +370,8 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 	if (unlikely(!w->submissions[record->process]) && signature->is_work)
 		w->first_work_ns[record->process] = record->ns;
 	w->handed = stream || signature->is_work;
+	if (stream && signature->is_work)
+		device_takes_turn(w, record->process, stream);
 	w->submissions[record->process] += signature->is_work;
 	streams_of_device(w, record)->handed_over += signature->is_work;
 	streams_of_device(w, record)->others += (uint64_t)(stream != NULL) - signature->is_work;

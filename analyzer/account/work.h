@@ -26,6 +26,7 @@ struct gpu_stream;
 struct stream_behind {
 	struct gpu_stream *stream; /* NULL: none */
 	uint64_t upto, at;
+	uint64_t upto_work; /* launches and copies in `upto` */
 	uint64_t work; /* of the stream itself, before it waited */
 };
 
@@ -121,6 +122,16 @@ struct device_streams {
 	struct stream_sharing *shared; /* streams that several threads have handed work to; owned */
 };
 
+/* Of a process: the device that it gave work last, and whether that came in order behind what it had given another one. */
+struct device_turn {
+	const struct device_streams *device; /* NULL: none yet */
+	uint64_t begun; /* handed_over, when the device's turn began */
+	uint64_t before; /* work of the turn before it, another device's */
+	bool in_order; /* it comes behind all of that device's work: by events, or because that was done */
+	uint64_t n; /* turns so far */
+	uint64_t beside; /* of all turns: work that need not have come behind another device's */
+};
+
 #define WORK_DEVICES 256
 #define STREAMS_MOST (1u << 19) /* are distinguished; more are one for each GPU */
 
@@ -137,6 +148,7 @@ struct gpu_work {
 	uint64_t
 		*first_work_ns; /* by process: when the first of them was handed over; 0: not yet */
 	struct host_view *views; /* by process */
+	struct device_turn *turns; /* by process */
 	bool handed; /* the call seen last has handed something to a GPU: work, or an event */
 	/* Of what the wait between calls seen last found done: by work_index; NULL: nothing is known to be. */
 	struct device_streams *found_done;

@@ -16,7 +16,8 @@
  * One thread that never waits between one GPU's work and the next one's, for their streams wait for each other (layers on several
  * GPUs), or threads that come and go with each step: while a thread waits for GPUs, at least one of them works. How long two can
  * have worked at once is at most how long all of them did together, without that; how long each did, GPU times say, or NVML's
- * utilisation bounds it.
+ * utilisation bounds it. And where nearly all that one GPU is given has to wait for what another one was given before it, by events
+ * or because the host waited, they can work at once for that part of the operations at most.
  */
 #include <stdlib.h>
 #include "table.h"
@@ -323,14 +324,19 @@ static bool is_reported(const struct process *process, const struct found *found
 /* ---- by waits --------------------------------------------------------------------------------- */
 
 #define WAITED_LEAST_PERCENT 60 /* of the time: else the host keeps them waiting */
+#define WAITED_IN_ORDER_PERCENT 40 /* where they cannot work at once in any case */
 #define APART_LEAST_PART 3 /* of the work that could be done beside another's, certainly in turn */
+#define BESIDE_MOST_PART \
+	4 /* of the operations of the GPU that has fewest, those that need not come behind another's */
 
 /* The GPUs of a process. */
 struct by_waits {
 	struct turns turns; /* those that work a good part of the time */
 	const struct thread *thread; /* that waits most for GPUs, and how long */
 	uint64_t waited_ns, all_ns, work_ns;
-	bool estimated, unknown; /* of some of them it is, how long they worked */
+	bool estimated, exact,
+		unknown; /* how long they worked: by NVML, of some; by GPU times, of all; of some it is not known */
+	bool in_order; /* nearly all of their operations come behind another's, by events or waits */
 };
 
 static void find_waits(const struct idle *idle, const struct process *process, struct by_waits *w)
@@ -353,8 +359,8 @@ static void add_by_waits(const struct idle *idle, size_t gpu, struct by_waits *w
 	w->work_ns = work_ns;
 	w->all_ns += ns;
 	w->estimated |= g->estimated_ns > 0;
-	w->unknown |=
-		g->left_out || g->n_processes > 1 || (!g->estimated_ns && !idle_gpu_is_exact(g));
+	w->exact &= idle_gpu_is_exact(g);
+	w->unknown |= g->left_out || g->n_processes > 1;
 	if (ns < part_of(WORK_LEAST_PERCENT, work_ns) || w->turns.n == IDLE_PAIRED)
 		return;
 	w->turns.gpus[w->turns.n++] = gpu;
@@ -362,13 +368,31 @@ static void add_by_waits(const struct idle *idle, size_t gpu, struct by_waits *w
 	w->turns.most_ns = max_u64(w->turns.most_ns, ns);
 }
 
+/* Of its operations so many, of the GPU that has fewest, may have been done while another one worked: 0 to 1. */
+static double part_beside(const struct idle *idle, const struct process *process,
+			  const struct turns *t)
+{
+	const struct gpu_work *w = &idle->accounts->work;
+	uint32_t index = process->trace->index;
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < t->n; i++)
+		least = min_u64(least,
+				w->devices[work_index(w, index, idle->gpus[t->gpus[i]].device)]
+					.handed_over);
+	return least && w->turns[index].beside < least
+		       ? (double)w->turns[index].beside / (double)least
+		       : 1;
+}
+
 static bool find_by_waits(const struct idle *idle, const struct process *process,
 			  struct by_waits *w)
 {
 	struct turns *t = &w->turns;
 	uint64_t beside_ns;
+	double beside;
 
-	*w = (struct by_waits){0};
+	*w = (struct by_waits){.exact = true};
 	for (size_t i = 0; i < idle->n_gpus; i++)
 		for (size_t j = 0; j < idle->gpus[i].n_processes; j++)
 			if (idle->gpus[i].processes[j] == process)
@@ -376,8 +400,14 @@ static bool find_by_waits(const struct idle *idle, const struct process *process
 	find_waits(idle, process, w);
 	t->together_ns = w->all_ns - min_u64(w->waited_ns, w->all_ns);
 	beside_ns = t->busy_ns - t->most_ns;
-	return t->n > 1 && !w->unknown && beside_ns >= LEAST_NS &&
-	       w->waited_ns >= part_of(WAITED_LEAST_PERCENT, w->work_ns) &&
+	beside = part_beside(idle, process, t);
+	w->in_order = beside * BESIDE_MOST_PART <= 1 &&
+		      idle->accounts->work.turns[process->trace->index].n >= TURNS_LEAST;
+	if (w->in_order)
+		t->together_ns = min_u64(t->together_ns, (uint64_t)(beside * (double)beside_ns));
+	return t->n > 1 && !w->unknown && (w->estimated || w->exact) && beside_ns >= LEAST_NS &&
+	       w->waited_ns >= part_of(w->in_order ? WAITED_IN_ORDER_PERCENT : WAITED_LEAST_PERCENT,
+				       w->work_ns) &&
 	       t->together_ns <= beside_ns - beside_ns / APART_LEAST_PART;
 }
 
@@ -392,16 +422,16 @@ static void add_by_waits_finding(const struct idle *idle, const struct process *
 	finding->origin.process = process;
 	finding->count = t->n;
 	add_costs(idle, t, finding);
-	finding->cost.gain_low_ns = finding->cost.gain_high_ns - t->together_ns;
 	finding->what = arena_printf(
 		texts,
 		"%s%s work in turn: %sthey worked for %s%s, all together, "
-		"and for %s of %s %s waited for one of them: two at once worked for 0 to %s",
+		"and for %s of %s %s waited for one of them%s: two at once worked for 0 to %s",
 		w->estimated ? "estimated: " : "", gpus_text(idle, texts, t),
 		w->estimated ? "as NVML says, " : "", text_time(texts, w->all_ns),
 		w->estimated ? " at most" : "", text_time(texts, w->waited_ns),
 		text_time(texts, w->work_ns),
 		text_thread(texts, w->thread, c ? c->device : SPY_DEVICE_NONE),
+		w->in_order ? "; what one is given comes behind what another has" : "",
 		text_time(texts, t->together_ns));
 	finding->fix = "Cut each batch into parts, so that one GPU works on the next part while "
 		       "another has the last one (torch.distributed.pipelining); or give each GPU "

@@ -385,6 +385,7 @@ static void test_without_number(void **state)
 #define LONG_STEPS 60 /* of 100 ms, none of them waited for: the calls prove nothing */
 #define SHORT_STEPS 14
 #define SHORTEST_STEPS 10
+#define LAYERS 8
 
 /* NVML looks five times a second; first, then: the utilisation in the first second, and behind it. copies: in each step. */
 static void looked_at_copies(struct story *s, unsigned int steps, unsigned int first,
@@ -537,11 +538,13 @@ static void test_nvml_beside_copies(void **state)
 	assert_in_range(ns_of(gpu(s), "estimated_ns"), work_ns * 87 / 100, work_ns * 90 / 100);
 }
 
-/* Layers on two GPUs: each step hands work to both, and waits for the second one. NVML says how much each worked. */
-static void layers(struct story *s, unsigned int first, unsigned int second, uint64_t waited_ns)
+/* Layers on two GPUs: each step hands work to both, and waits for the second one. NVML says how much each worked. in_order: by
+ * events what each is given comes behind what the other one has, but for `beside` operations of each step. */
+static void layers_in_order(struct story *s, unsigned int first, unsigned int second,
+			    uint64_t waited_ns, bool in_order, unsigned int beside)
 {
 	struct samples m;
-	unsigned int i;
+	unsigned int i, j;
 
 	begin_with(s, "probes=1");
 	begin_samples(&m);
@@ -549,9 +552,18 @@ static void layers(struct story *s, unsigned int first, unsigned int second, uin
 	      "2us gpu device=1 name=\"A\" uuid=\"GPU-2\" pci=\"1\"\n",
 	      m.log);
 	for (i = 0; i < LONG_STEPS; i++) {
-		launch(s, 0, 4000);
-		call(s, 1000, 4000,
-		     "launch cudaLaunchKernel kernel=2 stream=9 caller=0x20 device=1");
+		for (j = 0; j < LAYERS; j++)
+			launch(s, 0, 4000);
+		if (in_order) {
+			call(s, 1000, 1000, "op cudaEventRecord stream=8 object=0x51 caller=0x21");
+			call(s, 1000, 1000,
+			     "op cudaStreamWaitEvent stream=9 object=0x51 caller=0x22 device=1");
+		}
+		for (j = 0; j < LAYERS; j++)
+			call(s, 1000, 4000,
+			     "launch cudaLaunchKernel kernel=2 stream=9 caller=0x20 device=1");
+		for (j = 0; j < beside; j++)
+			launch(s, 0, 4000);
 		call(s, 1000, waited_ns, "op cudaStreamSynchronize stream=9 caller=0x30 device=1");
 		if (i % 2)
 			fprintf(m.log,
@@ -565,6 +577,11 @@ static void layers(struct story *s, unsigned int first, unsigned int second, uin
 	conclude_with(s, &m);
 }
 
+static void layers(struct story *s, unsigned int first, unsigned int second, uint64_t waited_ns)
+{
+	layers_in_order(s, first, second, waited_ns, false, 0);
+}
+
 static void test_turns(void **state)
 {
 	struct story *s = *state;
@@ -574,7 +591,7 @@ static void test_turns(void **state)
 	assert_null(found(s, "starved-by-calls"));
 }
 
-/* The twins: both work at once for a good part of the time, or may, because nobody waits for them. */
+/* The twins: both work at once for a good part of the time, or may, because no thread waits for them. */
 static void test_no_turns(void **state)
 {
 	struct story *s = *state;
@@ -582,6 +599,22 @@ static void test_no_turns(void **state)
 	layers(s, 80, 60, 95 * MS);
 	assert_null(found(s, "serial-gpus"));
 	layers(s, 50, 44, 50 * MS);
+	assert_null(found(s, "serial-gpus"));
+}
+
+/* What NVML and the waits leave open the events do not; and the twins: half of it may be done beside the other's, or the host
+ * keeps both waiting. */
+static void test_turns_by_events(void **state)
+{
+	struct story *s = *state;
+
+	layers_in_order(s, 50, 50, 55 * MS, true, 0);
+	says(found(s, "serial-gpus"), "what one is given comes behind what another has");
+	layers_in_order(s, 50, 50, 55 * MS, false, 0);
+	assert_null(found(s, "serial-gpus"));
+	layers_in_order(s, 50, 50, 55 * MS, true, LAYERS / 2);
+	assert_null(found(s, "serial-gpus"));
+	layers_in_order(s, 50, 50, 20 * MS, true, 0);
 	assert_null(found(s, "serial-gpus"));
 }
 
@@ -679,6 +712,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_own_work, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_turns, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_turns_by_events, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
