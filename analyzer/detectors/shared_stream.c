@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "table.h"
 #include "account/shared_streams.h"
+#include "findings/gpu_use.h"
 #include "idle/idle.h"
 #include "text/text.h"
 
@@ -75,7 +76,22 @@ static const char *stream_words(const struct sharing *sum)
 	return sum->handle == STREAM_LEGACY ? "the default stream (stream 0)" : "one stream";
 }
 
-static const char *what(struct arena *texts, const struct sharing *sum, uint32_t device)
+#define BUSY_LEAST_PERCENT 90
+
+/* Is there hardly any time in which the GPU could do more? Then the threads may stand in line for it, and not for the stream. */
+static bool is_busy(const struct idle *idle, size_t process, uint32_t device)
+{
+	size_t number = idle->users[work_index(&idle->accounts->work, process, device)].gpu;
+	const struct idle_gpu *gpu = number ? &idle->gpus[number - 1] : NULL;
+	uint64_t work_ns = gpu ? gpu_work_ns(idle->accounts->expect, gpu) : 0;
+	uint64_t busy_ns = !gpu                     ? 0
+			   : idle_gpu_is_exact(gpu) ? gpu->exact.busy_ns
+						    : busy_certain_ns(idle, gpu);
+
+	return work_ns && busy_ns >= work_ns / 100 * BUSY_LEAST_PERCENT;
+}
+
+static const char *what(struct arena *texts, const struct sharing *sum, uint32_t device, bool busy)
 {
 	const struct stream_sharer *worst = sum->worst;
 	bool copies = sum->copies == sum->waits;
@@ -83,7 +99,7 @@ static const char *what(struct arena *texts, const struct sharing *sum, uint32_t
 	return arena_printf(
 		texts,
 		"%s %s %s of GPU %u%s at the same time: of %s in %s, about %s were for the "
-		"others' work, %s; %s longest: about %s of %s",
+		"others' work, %s; %s longest: about %s of %s%s",
 		text_count(texts, sum->threads, "thread"),
 		copies ? "copy in" : "hand their work to", stream_words(sum), device,
 		copies ? "" : " and wait for it", text_time(texts, sum->waited_ns),
@@ -91,12 +107,18 @@ static const char *what(struct arena *texts, const struct sharing *sum, uint32_t
 		text_time(texts, sum->others_ns),
 		copies ? "by what was done before them" : "by the numbers of operations",
 		text_thread(texts, worst->thread, (uint8_t)device),
-		text_time(texts, worst->others_ns), text_time(texts, worst->waited_ns));
+		text_time(texts, worst->others_ns), text_time(texts, worst->waited_ns),
+		busy && !copies
+			? "; the GPU worked nearly all the time: if each kernel fills it, the threads "
+			  "stand in line for the GPU itself, nothing is lost, and a stream for each "
+			  "gains nothing"
+			: "");
 }
 
-static void add_finding(const struct trace_set *set, struct arena *texts, const struct sharing *sum,
+static void add_finding(const struct idle *idle, struct arena *texts, const struct sharing *sum,
 			uint32_t device, const struct process *process, struct finding *finding)
 {
+	const struct trace_set *set = idle->accounts->model->set;
 	const struct stream_sharer *worst = sum->worst;
 
 	finding->origin.process = process;
@@ -110,7 +132,7 @@ static void add_finding(const struct trace_set *set, struct arena *texts, const 
 					    .at_ns = worst->ns,
 					    .fn = worst->fn,
 					    .stack = worst->stack});
-	finding->what = what(texts, sum, device);
+	finding->what = what(texts, sum, device, is_busy(idle, process->trace->index, device));
 	finding->fix = sum->copies == sum->waits ? fix_of_copies : detector_shared_stream.fix;
 }
 
@@ -128,7 +150,7 @@ static void conclude(const struct idle *idle, struct found *found)
 			     s = s->next)
 				add_stream(idle, s, &sum);
 			if (sum.threads)
-				add_finding(model->set, found->texts, &sum, device,
+				add_finding(idle, found->texts, &sum, device,
 					    &model->processes[process],
 					    detector_add(&detector_shared_stream, found));
 		}

@@ -104,6 +104,7 @@ void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other)
 
 #define LEAST 2 /* looks, for anything to be said */
 #define LEAST_FOR_MEAN 5 /* with fewer the largest stands for all */
+#define LEAST_FOR_MOST 3 /* for the busiest look to bound a short phase */
 #define COVERED_PERCENT 80 /* of the time, from the first look to the last */
 
 double gpu_looks_busy(const struct gpu_looks *looks)
@@ -133,7 +134,7 @@ static uint64_t busy_by_most_ns(const struct gpu_looks *looks, uint64_t work_ns,
 {
 	double most = (double)(looks->busy_percent_most + 1) / 100;
 
-	if (looks->all_n < LEAST_FOR_MEAN || end_ns < looks->last_ns)
+	if (looks->all_n < LEAST_FOR_MOST || end_ns < looks->last_ns)
 		return work_ns;
 	return min_u64(work_ns, (uint64_t)(most * (double)(work_ns + LAG_NS)) + end_ns - looks->last_ns);
 }

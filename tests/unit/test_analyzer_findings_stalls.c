@@ -696,9 +696,10 @@ static void sharing(struct log *log, const char *second, bool beside, unsigned i
 				    "%uus python_stack fn=cudaStreamSynchronize lines=1:17\n",
 				    at + 10030, at + 10030, at + 10030);
 			add(log,
+			    "%uus sched window=10000us not_running=0 running=1000\n"
 			    "%uus op cudaStreamSynchronize duration=10000us device=0 stream=%s "
 			    "caller=0x60\n",
-			    at + 10030, stream);
+			    at + 10030, at + 10030, stream);
 		}
 		/* and afterwards, for so long, each in a stream of its own */
 		for (i = 0; i < alone; i++)
@@ -725,6 +726,7 @@ static void test_shared_stream(void **state)
 	says(finding, "fix", "Give each thread a stream of its own");
 	says(finding, "python", "from Python: serve.py:17 in answer");
 	says(finding, "severity", "problem");
+	says(finding, "what", "a stream for each gains nothing");
 	json_decref(root);
 
 	sharing(&log, "0x20", true, 0);
@@ -771,6 +773,7 @@ static void test_shared_by_copies(void **state)
 	says(finding, "function", "cudaMemcpy");
 	says(finding, "fix", "copy with cudaMemcpyAsync in it, from and to pinned memory");
 	says(finding, "severity", "problem");
+	assert_null(strstr(json_string_value(json_object_get(finding, "what")), "gains nothing"));
 	json_decref(root);
 
 	copying(&log, "d2h", "0x20");
