@@ -266,8 +266,8 @@ void gpu_estimate_idle(const struct expect *expect, struct idle *idle)
 		struct idle_gpu *gpu = &idle->gpus[i];
 		uint64_t work_ns = gpu_work_ns(expect, gpu), known_ns = idle_certain_ns(gpu);
 		uint64_t end_ns = gpu_work_span(expect, gpu).end_ns;
-		uint64_t ns = gpu_looks_idle_ns(&gpu->looks, work_ns, end_ns,
-						fast_copies_ns(idle, gpu));
+		uint64_t ns =
+			gpu_looks_idle_ns(&gpu->looks, work_ns, end_ns, fast_copies_ns(idle, gpu));
 
 		if (gpu->n_processes == 1 && !idle_gpu_is_exact(gpu) &&
 		    ns > known_ns + work_ns / WORTH_PART)

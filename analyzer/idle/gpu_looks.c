@@ -136,7 +136,8 @@ static uint64_t busy_by_most_ns(const struct gpu_looks *looks, uint64_t work_ns,
 
 	if (looks->all_n < LEAST_FOR_MOST || end_ns < looks->last_ns)
 		return work_ns;
-	return min_u64(work_ns, (uint64_t)(most * (double)(work_ns + LAG_NS)) + end_ns - looks->last_ns);
+	return min_u64(work_ns,
+		       (uint64_t)(most * (double)(work_ns + LAG_NS)) + end_ns - looks->last_ns);
 }
 
 uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns, uint64_t end_ns,
