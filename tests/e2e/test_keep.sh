@@ -79,7 +79,7 @@ done
 
 # They come and go by the thousands.
 rm -rf "$out"
-n=$(many 4000)
+n=$(many 4800) # in both cases a multiple of those at once
 CUDASPY_KEEP=1 same thousands "$bin/life" threads $n 200
 trace=$(the_trace) || exit 1
 [ "$(bytes_of "$trace")" -le $((1600 << 10)) ] || fail "thousands: $(bytes_of "$trace") bytes of streams"
