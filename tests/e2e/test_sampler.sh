@@ -63,7 +63,7 @@ sampled() {
 
 sampled shares CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" shares 2400
 sampled rare CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" rare 300
-jq -e '.findings[] | select(.id == "starved-by-host") | .what | test("sampled.py:[0-9]+ in load|sampled.py:[0-9]+ in save")' rare.json >found ||
+jq -e '.findings[] | select(.id == "starved-by-host") | .what | test("sampled.py:[0-9]+ (in|and other lines of) (load|save)")' rare.json >found ||
 	fail "rare: the finding names no place: $(jq -r '.findings[].what' rare.json)"
 
 # Generators come and go while they are looked at. What is lost of a place is its innermost frames, never all of them.
@@ -81,7 +81,7 @@ for eager in "eager launch-bound 1500" "eager-load launch-bound,starved-by-host 
 		jq -e --arg findings "$findings" --argjson least "${least:-0}" --argjson most "${most:-100}" '[.findings[] | select(.severity == "problem")] |
 			map(select(.id == "launch-bound" or .id == "starved-by-host")) as $host |
 			($host | map(.id) | sort | join(",")) == $findings and (.[0].id | inside($findings)) and
-			(map(select(.id == "starved-by-host"))[0] | . == null or ($host | length) == 1 or (.what | test("sampled.py:[0-9]+ in load")) and
+			(map(select(.id == "starved-by-host"))[0] | . == null or ($host | length) == 1 or (.what | test("sampled.py:[0-9]+ (in|and other lines of) load")) and
 			(100 * .cost_ns / ($host | map(.cost_ns) | add) | . > $least - 10 and . < $most + 10))' $kind.json >found && break
 		again $try 3 || fail "$kind: load $least to $most; $(jq -c '[.findings[] | [.id, .severity, .cost_ns, .what]]' $kind.json)"
 	done
