@@ -39,7 +39,7 @@ near() {
 		{ found[$1] = $2 }
 		END {
 			for (f in least) {
-				p = (found[f] > least[f] ? found[f] : least[f]) / 100
+				p = (found[f] < least[f] ? least[f] : most[f]) / 100
 				off = found[f] < least[f] ? least[f] - found[f] : found[f] - most[f]
 				if (off > 100 * 4 * sqrt(p * (1 - p) / (n / 4)) + 1)
 					printf "%s: %s has %.1f %%, in truth %.1f to %.1f %%, of %d samples\n", name, f, found[f], least[f], most[f], n
