@@ -136,7 +136,7 @@ void streams_mark_event(struct gpu_work *w, const struct record *record, struct 
 
 	mark->stream = stream;
 	mark->submitted = stream_upto(stream, record, own);
-	mark->work = stream->work;
+	mark->work = stream == own ? stream->work : 0; /* else some of it may have come behind */
 	mark->ns = record->ns;
 	mark->capture = stream->capture;
 }
@@ -179,7 +179,7 @@ void streams_forget_event(struct gpu_work *w, const struct record *record)
 #define LOOKED_AT 16 /* busy streams of a device; where there are more they count as not in order */
 
 /* Does what comes now in the stream come behind all work of the other one? */
-static bool comes_behind(const struct gpu_stream *stream, const struct gpu_stream *other)
+static bool waits_for_all(const struct gpu_stream *stream, const struct gpu_stream *other)
 {
 	const struct stream_behind *b = stream->behind;
 
@@ -188,12 +188,12 @@ static bool comes_behind(const struct gpu_stream *stream, const struct gpu_strea
 	return b < stream->behind + STREAM_BEHIND && b->upto_work >= other->work;
 }
 
-static bool comes_behind_all(const struct gpu_stream *stream, const struct gpu_stream *others)
+static bool waits_for_each(const struct gpu_stream *stream, const struct gpu_stream *others)
 {
 	unsigned int n = 0;
 
 	for (; others && n < LOOKED_AT; others = others->next, n++)
-		if (others->work && !comes_behind(stream, others))
+		if (others->work && !waits_for_all(stream, others))
 			return false;
 	return !others;
 }
@@ -206,8 +206,8 @@ void device_begins_turn(struct device_turn *turn, const struct gpu_stream *strea
 	if (before && !turn->in_order)
 		turn->beside += min_u64(work, turn->before);
 	turn->before = work;
-	turn->in_order = !before || (comes_behind_all(stream, before->busy) &&
-				     comes_behind_all(stream, before->busy_non_blocking));
+	turn->in_order = !before || (waits_for_each(stream, before->busy) &&
+				     waits_for_each(stream, before->busy_non_blocking));
 	turn->n++;
 	turn->device = stream->beside;
 	turn->begun = stream->beside->handed_over;

@@ -211,7 +211,7 @@ void why_place_look(struct why_place *p, const struct idle *idle)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-/* Names that are shown to somebody; addresses whose names were. */
+/* Names that are passed to the caller; addresses whose names were. */
 struct function_names {
 	struct symbolizer *symbols;
 	why_function_visit *visit;

@@ -326,16 +326,16 @@ static bool is_reported(const struct process *process, const struct found *found
 #define WAITED_LEAST_PERCENT 60 /* of the time: else the host keeps them waiting */
 #define WAITED_IN_ORDER_PERCENT 40 /* where they cannot work at once in any case */
 #define APART_LEAST_PART 3 /* of the work that could be done beside another's, certainly in turn */
-#define BESIDE_MOST_PART \
-	4 /* of the operations of the GPU that has fewest, those that need not come behind another's */
+#define BESIDE_MOST_PART 4 /* of its operations, those that need not come behind another GPU's */
 
 /* The GPUs of a process. */
 struct by_waits {
 	struct turns turns; /* those that work a good part of the time */
 	const struct thread *thread; /* that waits most for GPUs, and how long */
 	uint64_t waited_ns, all_ns, work_ns;
-	bool estimated, exact,
-		unknown; /* how long they worked: by NVML, of some; by GPU times, of all; of some it is not known */
+	bool estimated; /* how long some of them worked: NVML says */
+	bool exact; /* how long all of them did: GPU times say */
+	bool unknown; /* of some nothing does */
 	bool in_order; /* nearly all of their operations come behind another's, by events or waits */
 };
 
@@ -476,7 +476,7 @@ const struct detector detector_serial_gpus = {
 		"brings results to the host, which the next one may need. Layers on several "
 		"GPUs, whose streams wait for each other: by GPU times, or by NVML's utilisation (then it "
 		"is estimated), while a thread waits for GPUs most of the time; at least a third of "
-		"the work that could be done at once is certainly done in turn.",
+		"the work that could be done at once is certainly done in turn, or events order nearly all of it.",
 	.blind =
 		"Whether a kernel needs what another GPU computed, which it may read there by "
 		"peer access, or the host wants to see in pinned memory. Work with copies "

@@ -96,7 +96,7 @@ const struct detector detector_starved_by_host = {
 		"the idle time does not count.",
 	.blind =
 		"What a thread does on a CPU outside of Python. Without NVML, and in runs of "
-		"less than some 1.5 seconds, idle time that no wait for the GPU proves. Waits for requests and "
+		"less than some 0.7 seconds, idle time that no wait for the GPU proves. Waits for requests and "
 		"sleeps are no case by themselves, nor is data from a connection, which may be "
 		"requests; a queue between threads may also be empty because there are no "
 		"requests.",

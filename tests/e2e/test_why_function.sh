@@ -75,7 +75,7 @@ if [ -x "$bin/launches" ]; then
 			fail "launches: status $?: $(cat err)"
 		"$tool" report --format=json locked | jq -c '.own_lock_blame[0] | [.waiter, .holder, .waits]' >blame
 		grep -q '^\[[1-9]' blame && break
-		again $try 3 || fail "nobody waited for a lock"
+		again $try 3 || fail "no thread waited for a lock"
 	done
 	why locked stand_in_line
 	expect "the lock that it waits for" "$(jq -c '.own_lock_blame[0] | [.waiter, .holder, .waits]' why.json)" "$(cat blame)"
