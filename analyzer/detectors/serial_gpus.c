@@ -138,11 +138,12 @@ static bool may_take_turns(const struct accounting *a, const struct idle_gpu *gp
 	       busy_ns(gpu, length(&span)) >= part_of(WORK_LEAST_PERCENT, length(&span));
 }
 
-/* So long both may have worked. Time before and behind one's work counts as work. */
+/* So long both may have worked. Time before and behind one's work counts as work. That one was idle while the other worked,
+ * only calls prove: of NVML's idle time it is not known when it was. */
 static uint64_t together_ns(const struct idle *idle, size_t x, size_t y, uint64_t span_ns)
 {
 	const struct idle_gpu *gpu = &idle->gpus[x], *other = &idle->gpus[y];
-	uint64_t idle_ns = idle_known_ns(gpu) + idle_known_ns(other);
+	uint64_t idle_ns = idle_proven_ns(gpu) + idle_proven_ns(other);
 
 	idle_ns -= min_u64(gpu->together_ns[y], idle_ns);
 	return span_ns - min_u64(idle_ns, span_ns);

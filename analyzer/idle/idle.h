@@ -311,7 +311,15 @@ void idle_together(struct idle_gpu *gpus, size_t n_gpus, size_t gpu,
  * for their part of it. */
 uint64_t idle_certain_ns(const struct idle_gpu *gpu);
 
-/* After the last record: the same, or exactly how long it was, where that is known. */
+/* Of that, what calls prove: it is known when it was. What NVML says beside that may have been at any time. */
+static inline uint64_t idle_proven_ns(const struct idle_gpu *gpu)
+{
+	uint64_t ns = idle_certain_ns(gpu);
+
+	return ns - min_u64(gpu->estimated_ns, ns);
+}
+
+/* After the last record: the same as idle_certain_ns, or exactly how long it was, where that is known. */
 static inline uint64_t idle_known_ns(const struct idle_gpu *gpu)
 {
 	return idle_gpu_is_exact(gpu) ? gpu->exact.idle_ns : idle_certain_ns(gpu);

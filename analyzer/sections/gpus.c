@@ -354,9 +354,7 @@ static struct gpu_row describe(const struct idle_writer *w, size_t number)
 	if (!unknown && !exact)
 		row.estimated_ns = gpu->estimated_ns;
 	if (!unknown)
-		row.certain_ns = min_u64(idle_certain_ns(gpu) -
-						 min_u64(gpu->estimated_ns, idle_certain_ns(gpu)),
-					 row.work_ns);
+		row.certain_ns = min_u64(idle_proven_ns(gpu), row.work_ns);
 	else if (!exact)
 		row.unknown = arena_printf(w->texts, "nothing certain: %s", unknown);
 	if (exact) {

@@ -92,6 +92,39 @@ static void test_processes_in_turn(void **state)
 	silent(log.text, "serial-gpus");
 }
 
+/* Each launches all the time, with a wait in every fourth millisecond, and NVML says that no kernel ran for more than half of the
+ * time. When that was it does not say: both may have worked at once. */
+static void launching(struct log *log)
+{
+	unsigned int i, j;
+
+	log->used = 0;
+	for (i = 0; i < 2; i++) {
+		add(log,
+		    "trace app.%u pid=%u program=\"app\" boot_id=b clock_source=tsc probes=1\n"
+		    "slot 0\n1us gpu device=0 name=\"G\" uuid=\"GPU-%u\" pci=\"%u\"\n",
+		    100 + i, 100 + i, i, i);
+		for (j = 0; j < 20; j++)
+			add(log, "%ums gpu_look device=0 busy=45 clock=990 clock_most=1980\n",
+			    50 + 100 * j);
+		add(log, "slot 1 tid=%u\n1us thread tid=%u name=\"app\"\n", 100 + i, 100 + i);
+		for (j = 0; j < 200; j++)
+			add(log, "%uus %s caller=0x%u\n", 1000 + 10000 * j + 5000 * i,
+			    j % 4 ? "launch cudaLaunchKernel duration=4us stream=0x10"
+				  : "op cudaStreamSynchronize duration=20us stream=0x10",
+			    j % 4 ? 10u : 20u);
+	}
+}
+
+static void test_processes_at_once(void **state)
+{
+	static struct log log;
+
+	(void)state;
+	launching(&log);
+	silent(log.text, "serial-gpus");
+}
+
 /* ---- GPUs that processes share ---------------------------------------------------------------- */
 
 /* Two processes of one user on a GPU each or on one, from `begin` ms to `begin` + 400 ms; of each half the
@@ -479,6 +512,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_end_of_each_process),
 		cmocka_unit_test(test_processes_in_turn),
+		cmocka_unit_test(test_processes_at_once),
 		cmocka_unit_test(test_time_slicing),
 		cmocka_unit_test(test_mps_share),
 		cmocka_unit_test(test_mps_users),
