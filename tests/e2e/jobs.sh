@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# tests/e2e/jobs.sh: for tests that compare what several threads make of a set with what one makes. Needs $tool. Sourced.
+# tests/e2e/jobs.sh: for tests that compare what several threads make of a set with what one makes. Needs $tool; $every: all verbs of
+# every set. Sourced.
 
 # compare VERB TRACES OPTIONS...: one thread and as many as $several says: the same output, warnings and status.
 several="2 5"
@@ -30,16 +31,17 @@ same_all() {
 	*) is=none ;;
 	esac
 	[ "$is" = "$parts" ] || fail "$traces: not read in '$parts' part(s): $(cat more.parts)"
-	# The verbs share the reading: one other number of threads will do.
-	local several=${several##* }
-	compare report "$traces" -v -n
-	compare report "$traces" --redact
-	compare report "$traces" --from=20% --to=80%
-	compare report "$traces" --format=sarif --fail-on=any
-	compare info "$traces"
-	compare why "$traces" 1
-	compare export "$traces" --format=csv -o -
+	# The verbs share the reading: one other number of threads will do, and for each set three of them in turn (--all: all).
+	local several=${several##* } i verb
+	for ((i = 0; i < ${#verbs[@]}; i++)); do
+		[ "${every:-}" ] || [ $(((i + n_sets) % ${#verbs[@]})) -lt 3 ] || continue
+		read -ra verb <<<"${verbs[i]}"
+		compare "${verb[0]}" "$traces" "${verb[@]:1}"
+	done
+	n_sets=$((n_sets + 3))
 }
+verbs=("report -v -n" "report --redact" "report --from=20% --to=80%" "report --format=sarif --fail-on=any" info "why 1" "export --format=csv -o -")
+n_sets=0
 
 # same_digest TRACES: the same of digests.
 same_digest() {

@@ -8,6 +8,7 @@ need python3
 gentrace=$build/bench/gentrace
 [ -x "$gentrace" ] || skip "no $gentrace: make test-build"
 tool=$build/cudaspy
+every=$([ "${1:-}" != --all ] || echo yes)
 # shellcheck source=tests/e2e/jobs.sh
 source "$here/jobs.sh"
 
