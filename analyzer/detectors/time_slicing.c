@@ -1,12 +1,14 @@
 /*
  * analyzer/detectors/time_slicing.c: processes that used one GPU at the same time without MPS: it
- * works for one of them at a time.
+ * works for one of them at a time. Of processes that were not recorded NVML says for how much of the time.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "table.h"
 #include "account/account.h"
+#include "findings/gpu_use.h"
 #include "findings/sharing.h"
+#include "idle/idle.h"
 #include "text/text.h"
 
 /* How long a tenant shared its GPU with others that it took turns with. */
@@ -109,18 +111,89 @@ static void conclude(const struct accounting *a, struct found *found)
 		text_time(texts, sum.longest_ns), text_time(texts, sum.waited_ns));
 }
 
+/* ---- with processes that were not recorded ---------------------------------------------------- */
+
+#define OTHERS_LEAST 0.1 /* of the time, that they run kernels */
+
+/* Of the thread that waited for GPUs longest: so long at most the others' kernels can have held the process up. */
+static uint64_t waited_most_ns(const struct idle *idle, const struct process *process,
+			       const struct thread **waiter)
+{
+	uint64_t most_ns = 0;
+
+	for (struct thread *thread = process->threads; thread; thread = thread->next) {
+		const struct host_thread *h = host_thread_find(&idle->threads, thread);
+
+		if (!h || h->gpu_ns + h->queried_ns <= most_ns)
+			continue;
+		most_ns = h->gpu_ns + h->queried_ns;
+		*waiter = thread;
+	}
+	return most_ns;
+}
+
+static void add_unrecorded(const struct idle *idle, const struct idle_gpu *gpu, struct found *found)
+{
+	struct arena *texts = found->texts;
+	const struct process *process = gpu->processes[0];
+	const struct gpu_looks *looks = &gpu->looks;
+	const struct thread *waiter = NULL;
+	uint64_t work_ns = gpu_work_ns(idle->accounts->expect, gpu);
+	uint64_t others_ns = (uint64_t)(gpu_looks_others(looks) * (double)work_ns);
+	uint64_t cost_ns = min_u64(others_ns, waited_most_ns(idle, process, &waiter));
+	const char *who = "a process that was not recorded";
+	struct finding *finding;
+
+	if (!waiter)
+		return;
+	if (looks->other_pid)
+		who = arena_printf(texts, "%s (%u%s)", who, looks->other_pid,
+				   looks->others_most > 1 ? " and others" : "");
+	finding = detector_add(&detector_time_slicing, found);
+	finding->origin.process = process;
+	finding->count = 1;
+	finding_set_cost(finding, cost_ns);
+	thread_costs_add(&finding->cost.threads, waiter, (double)cost_ns, (double)cost_ns);
+	finding->what = arena_printf(
+		texts,
+		"estimated: %s has work on GPU %u, too: as NVML says, its kernels ran for %s of the time, this program's for %s "
+		"of %s of work; without MPS they take turns, and meanwhile this program waited for the GPU for %s",
+		who, gpu->device, text_percent(texts, gpu_looks_others(looks), 1),
+		text_percent(texts, (double)looks->own_busy, 100 * (double)looks->shares_n),
+		text_time(texts, work_ns),
+		text_time(texts, waited_most_ns(idle, process, &waiter)));
+	finding->fix =
+		"Give each program a GPU of its own (CUDA_VISIBLE_DEVICES, the scheduler's request for GPUs), or end "
+		"the other one. Where both must share it: MPS, if their kernels leave room on the GPU.";
+}
+
+static void conclude_unrecorded(const struct idle *idle, struct found *found)
+{
+	for (size_t i = 0; i < idle->n_gpus; i++) {
+		const struct idle_gpu *gpu = &idle->gpus[i];
+
+		if (gpu->n_processes == 1 && !gpu->processes[0]->mps.server &&
+		    gpu_looks_others(&gpu->looks) >= OTHERS_LEAST)
+			add_unrecorded(idle, gpu, found);
+	}
+}
+
 const struct detector detector_time_slicing = {
 	.id = "time-slicing",
 	.title = "processes take turns on a GPU: MPS is not used",
 	.sees = "Recorded processes whose use of one GPU overlaps by 50 ms and a tenth at least, "
 		"and which are not clients of the same MPS server. Without it a GPU works for one "
 		"process at a time, a slice of time each; kernels of different processes never run "
-		"at the same time, however small they are.",
-	.blind = "Processes that were not recorded. What the turns cost: that depends on how "
-		 "much of the GPU each would have left to the others, and on how busy they "
-		 "were; a process counts as using the GPU from its first call to its last one.",
+		"at the same time, however small they are. And, by NVML, processes that were not "
+		"recorded, where their kernels run for a tenth of the time or more: these cost what "
+		"the program waits for the GPU, and no more than their share of the time.",
+	.blind =
+		"Processes that were not recorded, in containers with their own numbers of processes. What the turns cost: that depends on how "
+		"much of the GPU each would have left to the others, and on how busy they "
+		"were; a process counts as using the GPU from its first call to its last one.",
 	.fix = "Start the MPS daemon before the processes (nvidia-cuda-mps-control -d), all of one "
 	       "user: kernels that leave room on the GPU then run at the same time; those that "
 	       "fill it gain nothing. Or give each process a GPU of its own.",
 	.conclude_calls = conclude,
+	.conclude_idle = conclude_unrecorded,
 };

@@ -27,6 +27,11 @@ static void see_rest(struct gpu_looks *looks, const struct spy_rec_gpu_look *loo
 	looks->others_most = max_u64(looks->others_most, look->others);
 	looks->other_pid = min_pid(looks->other_pid, look->other_pid);
 	looks->others_bytes_most = max_u64(looks->others_bytes_most, look->others_bytes);
+	if (!(look->known & SPY_GPU_LOOK_SHARES))
+		return;
+	looks->shares_n++;
+	looks->own_busy += look->own_busy;
+	looks->others_busy += look->others_busy;
 }
 
 /* What NVML says is of the last sixth of a second to second: then the GPU worked as it does in the working phase, and was recorded. */
@@ -100,6 +105,18 @@ void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other)
 	looks->others_n += other->others_n;
 	looks->others_most = max_u64(looks->others_most, other->others_most);
 	looks->others_bytes_most = max_u64(looks->others_bytes_most, other->others_bytes_most);
+	looks->shares_n += other->shares_n;
+	looks->own_busy += other->own_busy;
+	looks->others_busy += other->others_busy;
+}
+
+#define SHARES_LEAST 10 /* looks; each second's answer is in five of them */
+
+double gpu_looks_others(const struct gpu_looks *looks)
+{
+	return looks->shares_n < SHARES_LEAST
+		       ? -1
+		       : (double)looks->others_busy / 100 / (double)looks->shares_n;
 }
 
 #define LEAST 2 /* looks, for anything to be said */

@@ -54,6 +54,8 @@ struct gpu_looks {
 	uint64_t others_n, others_most; /* looks with other processes on it; so many */
 	uint32_t other_pid; /* one of them; 0 unknown */
 	uint64_t others_bytes_most;
+	uint64_t shares_n, own_busy,
+		others_busy; /* looks that told whose kernels ran; sums of per cents */
 };
 
 #define FUNCTIONS_KEPT 64
@@ -242,6 +244,9 @@ void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other);
 
 /* So much of the time a kernel ran at most, by its utilisation: 0 to 1; there were looks. */
 double gpu_looks_busy(const struct gpu_looks *looks);
+
+/* The part of the time in which kernels of other processes ran; negative: unknown. */
+double gpu_looks_others(const struct gpu_looks *looks);
 
 /* How long the GPU was idle at least, by its utilisation and the copies that were made, of work_ns, which end then; 0: unknown. */
 uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns, uint64_t end_ns,

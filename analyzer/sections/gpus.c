@@ -298,7 +298,7 @@ static const char *power_words(const struct idle_writer *w, const struct gpu_loo
 	return words;
 }
 
-/* "; another process is on it (4711), with 3.00 GiB"; of several one is named. */
+/* "; another process is on it (4711), with 3.00 GiB; kernels that are not this program's ran for 48 % of the time". */
 static const char *others_words(const struct idle_writer *w, const struct gpu_looks *looks)
 {
 	const char *words = "; another process is on it", *named = "";
@@ -312,10 +312,15 @@ static const char *others_words(const struct idle_writer *w, const struct gpu_lo
 	if (looks->other_pid)
 		named = arena_printf(w->texts, looks->others_most > 1 ? " (one is %u)" : " (%u)",
 				     looks->other_pid);
-	if (!looks->others_bytes_most)
-		return arena_printf(w->texts, "%s%s", words, named);
+	words = arena_printf(w->texts, "%s%s", words, named);
 	format_bytes(bytes, sizeof(bytes), looks->others_bytes_most);
-	return arena_printf(w->texts, "%s%s, with %s", words, named, bytes);
+	if (looks->others_bytes_most)
+		words = arena_printf(w->texts, "%s, with %s", words, bytes);
+	if (gpu_looks_others(looks) < 0)
+		return words;
+	return arena_printf(w->texts,
+			    "%s; kernels that are not this program's ran for %s of the time", words,
+			    text_percent(w->texts, gpu_looks_others(looks), 1));
 }
 
 /* What NVML says of it; NULL: nothing. */

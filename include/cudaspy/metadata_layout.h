@@ -694,7 +694,9 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tu64 used_bytes;\n"
 		       "\t\tu64 others_bytes;\n"
 		       "\t\tu32 known;\n"
-		       "\t\tu32 reserved;\n"
+		       "\t\tu8 own_busy;\n"
+		       "\t\tu8 others_busy;\n"
+		       "\t\tu16 reserved;\n"
 		       "\t\tu64 reserved2;\n");
 /* clang-format on */
 

@@ -650,6 +650,7 @@ struct spy_rec_sample {
 enum spy_gpu_look_known {
 	SPY_GPU_LOOK_REASONS = 1,
 	SPY_GPU_LOOK_PROCESSES = 2,
+	SPY_GPU_LOOK_SHARES = 4,
 };
 
 struct spy_rec_gpu_look {
@@ -664,7 +665,9 @@ struct spy_rec_gpu_look {
 	uint32_t other_pid; /* one of them; 0: none, or of another namespace */
 	uint64_t used_bytes, others_bytes; /* memory: in use, and by these; 0 unknown */
 	uint32_t known; /* enum spy_gpu_look_known, or-ed */
-	uint32_t reserved;
+	/* Per cent of the time in which kernels of this process, and of the others, ran. */
+	uint8_t own_busy, others_busy;
+	uint16_t reserved;
 	uint64_t reserved2;
 } __attribute__((packed));
 

@@ -23,6 +23,7 @@
 #define PERIOD_NS 200000000ull /* from one question about utilisation to the next */
 #define EACH 5 /* so many of these there is one about the rest */
 #define PROCESSES_MOST 64
+#define SHARES_MOST 256 /* NVML wants room for all that its buffer may have: 72 of an H200 */
 #define NOT_SUPPORTED_PERCENT 0xff
 
 enum { SUCCESS, INSUFFICIENT_SIZE = 7 };
@@ -43,6 +44,13 @@ struct process_info {
 	unsigned int gpu_instance, compute_instance;
 };
 
+/* nvmlProcessUtilizationSample_t. */
+struct share {
+	unsigned int pid;
+	unsigned long long time_us;
+	unsigned int kernels, memory, encoder, decoder; /* per cent */
+};
+
 #define FUNCTIONS(F) \
 	F(init, "nvmlInit_v2", (void)) \
 	F(handle, "nvmlDeviceGetHandleByPciBusId_v2", (const char *, void **)) \
@@ -55,7 +63,9 @@ struct process_info {
 	F(temperature, "nvmlDeviceGetTemperature", (void *, int, unsigned int *)) \
 	F(memory, "nvmlDeviceGetMemoryInfo", (void *, struct memory *)) \
 	F(processes, "nvmlDeviceGetComputeRunningProcesses_v3", \
-	  (void *, unsigned int *, struct process_info *))
+	  (void *, unsigned int *, struct process_info *)) \
+	F(shares, "nvmlDeviceGetProcessUtilization", \
+	  (void *, struct share *, unsigned int *, unsigned long long))
 
 struct functions {
 #define POINTER(field, name, params) int(*field) params;
@@ -66,6 +76,7 @@ struct gpu {
 	char pci[32]; /* empty: there is none of this ordinal */
 	void *handle; /* NVML's; NULL: not known */
 	struct spy_rec_gpu_look look;
+	unsigned long long shares_us; /* of the last share that was seen */
 	bool is_new;
 };
 
@@ -134,8 +145,34 @@ static void ask_processes(const struct functions *f, void *handle, struct spy_re
 	}
 }
 
-static void ask_rest(const struct functions *f, void *handle, struct spy_rec_gpu_look *look)
+static uint8_t up_to_100(unsigned int percent)
 {
+	return (uint8_t)(percent < 100 ? percent : 100);
+}
+
+/* Whose kernels ran. This question takes milliseconds, and holds up other threads' allocations where it is asked hundreds of times a
+ * second: it is asked only where others are on the GPU. */
+static void ask_shares(const struct functions *f, struct gpu *gpu, struct spy_rec_gpu_look *look)
+{
+	struct share all[SHARES_MOST];
+	unsigned int n = SHARES_MOST, own = 0, others = 0;
+
+	if (!f->shares || !look->other_pid ||
+	    f->shares(gpu->handle, all, &n, gpu->shares_us) != SUCCESS || n > SHARES_MOST)
+		return;
+	for (unsigned int i = 0; i < n; i++) {
+		*(all[i].pid == (unsigned int)spy_session->pid ? &own : &others) += all[i].kernels;
+		if (all[i].time_us > gpu->shares_us)
+			gpu->shares_us = all[i].time_us;
+	}
+	look->own_busy = up_to_100(own);
+	look->others_busy = up_to_100(others);
+	look->known |= SPY_GPU_LOOK_SHARES;
+}
+
+static void ask_rest(const struct functions *f, struct gpu *gpu, struct spy_rec_gpu_look *look)
+{
+	void *handle = gpu->handle;
 	unsigned long long reasons = 0;
 	struct memory memory = {0};
 
@@ -152,7 +189,9 @@ static void ask_rest(const struct functions *f, void *handle, struct spy_rec_gpu
 		look->used_bytes = memory.used;
 	look->other_pid = look->others = 0;
 	look->others_bytes = 0;
+	look->own_busy = look->others_busy = 0;
 	ask_processes(f, handle, look);
+	ask_shares(f, gpu, look);
 }
 
 static void ask(const struct functions *f, unsigned int ordinal, bool all)
@@ -166,7 +205,7 @@ static void ask(const struct functions *f, unsigned int ordinal, bool all)
 	look.busy = error == SUCCESS ? (uint8_t)utilisation.gpu : NOT_SUPPORTED_PERCENT;
 	look.known = all ? 0 : look.known;
 	if (all)
-		ask_rest(f, gpu->handle, &look);
+		ask_rest(f, gpu, &look);
 	if (!spy_lock(&lock))
 		return;
 	gpu->look = look;

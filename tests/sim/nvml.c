@@ -2,7 +2,8 @@
  * tests/sim/nvml.c: a look-alike of NVML (libnvidia-ml.so.1): what the simulated GPUs do, as far as the recorder asks. Their
  * utilisation is that of the simulator's own timeline, since the question before. On the caller's thread.
  *
- * The environment says what a simulated GPU cannot know: SIM_NVML_OTHER=PID: that process computes on all GPUs; SIM_NVML_REASONS=BITS: why
+ * The environment says what a simulated GPU cannot know: SIM_NVML_OTHER=PID: that process computes on all GPUs,
+ * SIM_NVML_OTHER_BUSY=PERCENT: for so much of the time, and this one for the rest; SIM_NVML_REASONS=BITS: why
  * clocks are no higher (then they are half as high); SIM_NVML_POWER=MILLIWATTS, SIM_NVML_TEMPERATURE=DEGREES: of all GPUs (without
  * them, they are not supported); SIM_NVML_FAIL=1: nvmlInit fails; SIM_NVML_HANG=1: the first question never returns.
  */
@@ -16,7 +17,14 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, UNKNOWN = 999 };
+enum {
+	SUCCESS = 0,
+	INVALID_ARGUMENT = 2,
+	NOT_SUPPORTED = 3,
+	NOT_FOUND = 6,
+	INSUFFICIENT_SIZE = 7,
+	UNKNOWN = 999
+};
 
 #define GPUS_MOST 64
 
@@ -165,5 +173,36 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *n, st
 	all[0] = (struct process){.pid = (unsigned)getpid(), .used = 1 << 20};
 	if (other)
 		all[1] = (struct process){.pid = other, .used = 3ull << 30};
+	return SUCCESS;
+}
+
+struct share {
+	unsigned pid;
+	unsigned long long time_us;
+	unsigned kernels, memory, encoder, decoder;
+};
+
+/* As the real one asks for room for all that it keeps, whatever there is. */
+#define SHARES_ROOM 72
+
+EXPORT int nvmlDeviceGetProcessUtilization(void *handle, struct share *all, unsigned *n,
+					   unsigned long long since_us);
+EXPORT int nvmlDeviceGetProcessUtilization(void *handle, struct share *all, unsigned *n,
+					   unsigned long long since_us)
+{
+	unsigned busy = (unsigned)setting("SIM_NVML_OTHER_BUSY");
+	unsigned room = *n;
+	unsigned long long now_us = now_ns() / 1000;
+
+	(void)handle;
+	if (room < SHARES_ROOM) {
+		*n = SHARES_ROOM;
+		return INSUFFICIENT_SIZE;
+	}
+	if (!busy || now_us <= since_us)
+		return NOT_FOUND;
+	*n = 2;
+	all[0] = (struct share){(unsigned)getpid(), now_us, 100 - busy, 0, 0, 0};
+	all[1] = (struct share){(unsigned)setting("SIM_NVML_OTHER"), now_us, busy, 0, 0, 0};
 	return SUCCESS;
 }

@@ -436,6 +436,50 @@ static void test_nvml(void **state)
 		"most; another process is on it (99)"));
 }
 
+/* A process that was not recorded runs kernels for so many per cent of the time; this one waits for the GPU so long in each 100 ms. */
+static void beside_another(struct story *s, unsigned int others, uint64_t waited_ns)
+{
+	struct samples m;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	begin_samples(&m);
+	fputs("2us gpu device=0 name=\"A\" uuid=\"GPU-1\" pci=\"0\"\n", m.log);
+	for (i = 0; i < LONG_STEPS; i++) {
+		launch(s, 0, 4000);
+		call(s, 1000, waited_ns, "op cudaStreamSynchronize stream=9 caller=0x30");
+		if (i % 2)
+			fprintf(m.log,
+				"%lluns gpu_look device=0 busy=100 clock=1980 clock_most=1980 others=1 "
+				"other_pid=99 own_busy=%u others_busy=%u\n",
+				(unsigned long long)s->ns + 2 * MS, 100 - others, others);
+		s->ns += 100 * MS - waited_ns;
+	}
+	launch(s, 0, 4000);
+	conclude_with(s, &m);
+}
+
+static void test_unrecorded(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	beside_another(s, 48, 90 * MS);
+	finding = found(s, "time-slicing");
+	says(finding, "a process that was not recorded (99) has work on GPU 0, too");
+	says(finding, "its kernels ran for 48 % of the time, this program's for 52 %");
+	assert_true(is_said(s, "kernels that are not this program's ran for 48 % of the time"));
+	/* No more than the program waits, nor than the others' part. */
+	assert_in_range(ns_of(finding, "gain_high_ns"), 2700ull * MS, 2950ull * MS);
+	beside_another(s, 48, 20 * MS);
+	assert_in_range(ns_of(found(s, "time-slicing"), "gain_high_ns"), 1100 * MS, 1250 * MS);
+	/* The twins: it is there, and does next to nothing; of its share nothing is known. */
+	beside_another(s, 3, 90 * MS);
+	assert_null(found(s, "time-slicing"));
+	beside_another(s, 0, 90 * MS);
+	assert_null(found(s, "time-slicing"));
+}
+
 /* The twins: a GPU that works, and one that works since its first second, of which NVML says late. */
 static void test_nvml_busy(void **state)
 {
@@ -698,6 +742,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_in_a_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holder, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_number, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unrecorded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_of_a_short_run, setup, teardown),
