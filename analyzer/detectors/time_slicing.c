@@ -115,21 +115,19 @@ static void conclude(const struct accounting *a, struct found *found)
 
 #define OTHERS_LEAST 0.1 /* of the time, that they run kernels */
 
-/* Of the thread that waited for GPUs longest: so long at most the others' kernels can have held the process up. */
-static uint64_t waited_most_ns(const struct idle *idle, const struct process *process,
-			       const struct thread **waiter)
+/* By its threads, for the GPU or for room in its queues: so long at most the others' kernels can have held it up. */
+static uint64_t waited_ns(const struct idle *idle, const struct process *process)
 {
-	uint64_t most_ns = 0;
+	struct account account = account_sum(idle->accounts, process);
+	uint64_t ns = account.bucket_ns[BUCKET_GPU_INTENDED] +
+		      account.bucket_ns[BUCKET_GPU_HIDDEN] + account.bucket_ns[BUCKET_QUEUE];
 
-	for (struct thread *thread = process->threads; thread; thread = thread->next) {
+	for (const struct thread *thread = process->threads; thread; thread = thread->next) {
 		const struct host_thread *h = host_thread_find(&idle->threads, thread);
 
-		if (!h || h->gpu_ns + h->queried_ns <= most_ns)
-			continue;
-		most_ns = h->gpu_ns + h->queried_ns;
-		*waiter = thread;
+		ns += h ? h->queried_ns : 0;
 	}
-	return most_ns;
+	return ns;
 }
 
 static void add_unrecorded(const struct idle *idle, const struct idle_gpu *gpu, struct found *found)
@@ -137,14 +135,14 @@ static void add_unrecorded(const struct idle *idle, const struct idle_gpu *gpu, 
 	struct arena *texts = found->texts;
 	const struct process *process = gpu->processes[0];
 	const struct gpu_looks *looks = &gpu->looks;
-	const struct thread *waiter = NULL;
+	const struct thread *feeder = gpu_feeder(idle, gpu);
 	uint64_t work_ns = gpu_work_ns(idle->accounts->expect, gpu);
 	uint64_t others_ns = (uint64_t)(gpu_looks_others(looks) * (double)work_ns);
-	uint64_t cost_ns = min_u64(others_ns, waited_most_ns(idle, process, &waiter));
+	uint64_t cost_ns = min_u64(others_ns, waited_ns(idle, process));
 	const char *who = "a process that was not recorded";
 	struct finding *finding;
 
-	if (!waiter)
+	if (!feeder || !cost_ns)
 		return;
 	if (looks->other_pid)
 		who = arena_printf(texts, "%s (%u%s)", who, looks->other_pid,
@@ -153,15 +151,14 @@ static void add_unrecorded(const struct idle *idle, const struct idle_gpu *gpu, 
 	finding->origin.process = process;
 	finding->count = 1;
 	finding_set_cost(finding, cost_ns);
-	thread_costs_add(&finding->cost.threads, waiter, (double)cost_ns, (double)cost_ns);
+	thread_costs_add(&finding->cost.threads, feeder, (double)cost_ns, (double)cost_ns);
 	finding->what = arena_printf(
 		texts,
 		"estimated: %s has work on GPU %u, too: as NVML says, its kernels ran for %s of the time, this program's for %s "
-		"of %s of work; without MPS they take turns, and meanwhile this program waited for the GPU for %s",
+		"of %s of work; without MPS they take turns, and this program's threads waited for the GPU for %s",
 		who, gpu->device, text_percent(texts, gpu_looks_others(looks), 1),
 		text_percent(texts, (double)looks->own_busy, 100 * (double)looks->shares_n),
-		text_time(texts, work_ns),
-		text_time(texts, waited_most_ns(idle, process, &waiter)));
+		text_time(texts, work_ns), text_time(texts, waited_ns(idle, process)));
 	finding->fix =
 		"Give each program a GPU of its own (CUDA_VISIBLE_DEVICES, the scheduler's request for GPUs), or end "
 		"the other one. Where both must share it: MPS, if their kernels leave room on the GPU.";
