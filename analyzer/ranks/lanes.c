@@ -163,6 +163,7 @@ bool rank_is_collective(void *data, const struct gpu_event *op)
 struct dividing {
 	struct ranks *ranks;
 	struct rank_lane *lane;
+	struct idle_span span; /* of the part in hand */
 };
 
 static uint32_t smallest_part(const struct rank_lane *lane)
@@ -245,22 +246,23 @@ static void see_part(void *data, const struct idle_part *part, uint64_t ns)
 	}
 	if (idle_sum_follow(ranks->idle->accounts, &ranks->idle->threads, sum, part, ns))
 		mark_changed(ranks->work, place);
-	add_to_lane(d->lane, place, ns, part->at_ns + ns);
+	/* What samples found in a long gap lies anywhere in it: such parts all begin with it. */
+	add_to_lane(d->lane, place, ns, d->span.end_ns);
 }
 
 void rank_lane_divide(struct ranks *ranks, struct rank_lane *lane)
 {
 	const struct thread_account *c = lane->account;
+	struct dividing d = {.ranks = ranks, .lane = lane};
 	uint64_t end_ns;
 
 	if (!c->ring.n)
 		return;
 	end_ns = completed_call_at(&c->ring, c->ring.n - 1)->end_ns;
 	if (lane->divided_ns && lane->divided_ns < end_ns) {
-		host_divide(ranks->idle->accounts,
-			    host_thread_find(&ranks->idle->threads, lane->thread), c,
-			    lane->divided_ns, end_ns, see_part,
-			    &(struct dividing){.ranks = ranks, .lane = lane});
+		host_divide_spans(ranks->idle->accounts,
+				  host_thread_find(&ranks->idle->threads, lane->thread), c,
+				  lane->divided_ns, end_ns, &d.span, see_part, &d);
 		emit_changed(ranks);
 	}
 	lane->divided_ns = max_u64(lane->divided_ns, end_ns);

@@ -1493,6 +1493,53 @@ static void test_on_behalf(void **state)
 	assert_true(charged_to(job, rank(job, 1), "cudaFree") > rank(job, 1)->late_ns * 9 / 10);
 }
 
+/* ---- lines of Python ------------------------------------------------------------------------- */
+
+/* What samples find a rank's thread in: the sampler has the stream of NCCL's thread. */
+static void tell_python(struct job *job)
+{
+	unsigned int k;
+
+	for (k = 0; k < job->ranks; k++)
+		fprintf(job->told[k].ran,
+			"1us python_code code=1 first_line=1 file=\"/home/user/train.py\" function=\"step\"\n"
+			"1us python_code code=2 first_line=1 file=\"/home/user/train.py\" function=\"collect\"\n"
+			"2us place place=1 lines=1:11\n2us place place=2 lines=2:22,1:12\n");
+}
+
+/* A time between two calls, in which samples find the thread every 10 ms, or (ns is less) in the middle. */
+static void works_at(struct teller *t, uint64_t ns, const char *at)
+{
+	uint64_t every = ns < 10 * MS ? ns : 10 * MS, passed;
+
+	for (passed = every / 2; passed < ns; passed += every)
+		fprintf(t->ran, "%lluns sample of=7 %s\n", host(t, t->ns + passed), at);
+	t->ns += ns;
+}
+
+/* Rank 1 collects garbage each fourth step, from when it has submitted a collective, which is going on still. */
+static void test_long_gap_with_samples(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k;
+
+	begin(job, 2);
+	tell_python(job);
+	for (i = 0; i < STEPS; i++) {
+		if (i % 4 == 3)
+			works_at(&job->told[1], 100 * MS, "place=2 state=9");
+		for (k = 0; k < job->ranks; k++)
+			launch(&job->told[k], 2 * MS);
+		all_reduce(job);
+		for (k = 0; k < job->ranks; k++)
+			job->told[k].ns += 100 * US;
+	}
+	conclude(job);
+	assert_true(rank(job, 1)->late_ns > (uint64_t)STEPS / 4 * 90 * MS);
+	assert_true(charged(job, rank(job, 1), IDLE_GC) > rank(job, 1)->late_ns * 9 / 10);
+	finds(job, "straggler-rank");
+}
+
 static void test_damaged(void **state)
 {
 	static const char *const wrong[] = {
@@ -1564,6 +1611,7 @@ int main(void)
 		RANKS_TEST(test_many),
 		RANKS_TEST(test_exposed),
 		RANKS_TEST(test_on_behalf),
+		RANKS_TEST(test_long_gap_with_samples),
 		RANKS_TEST(test_damaged),
 	};
 
