@@ -63,59 +63,70 @@ static void place(const struct trace_set *set, struct arena *texts, const struct
 	finding_look_up(finding, texts, part);
 }
 
-/* Its thread is slower than the others' here and there, nowhere by much: it has no work that they do not have. */
-#define SPREAD_MOST 3 /* the largest reason is less than one of so many parts of the lateness */
-
-static bool is_spread(const struct idle_sum *sum, uint64_t ns, const struct rank *rank)
+static void name_spread(struct arena *texts, const char *words,
+			const struct straggler_reason *reason, struct finding *finding)
 {
-	return (sum->key.cause == IDLE_PYTHON || sum->key.cause == IDLE_CPU) &&
-	       ns < rank->late_ns / SPREAD_MOST;
-}
-
-static void name_reason(const struct trace_set *set, struct arena *texts,
-			const struct idle_sum *sum, const struct idle_part *part,
-			uint64_t reason_ns, const struct rank *rank, struct finding *finding)
-{
-	const char *reason = reason_text(set, texts, sum, part), *ns = text_time(texts, reason_ns);
-
-	if (!is_spread(sum, reason_ns, rank)) {
-		finding->what = arena_printf(texts, "%s; meanwhile, unlike them, it was %s for %s",
-					     finding->what, reason, ns);
-		return;
-	}
 	finding->what = arena_printf(texts,
 				     "%s; its thread is slower than theirs in many places, by "
 				     "little in each, most %s: %s",
-				     finding->what, reason, ns);
+				     finding->what, words, text_time(texts, reason->ns));
 	finding->fix = "Compare the CPUs of the ranks: bind each rank to cores of its own, next "
 		       "to its GPU, and look for other programs on them and for lower clocks. "
 		       "If they are alike, submit the step with fewer calls (torch.compile, "
 		       "CUDA graphs): then the CPU matters less.";
-	/* The others would not be as fast as their GPUs either: their own calls take time, too. */
-	finding->cost.gain_low_ns = 0;
+}
+
+#define NEARLY_ALL_PERCENT 90
+
+static void name_unshared(struct arena *texts, const char *words, const struct rank *rank,
+			  struct finding *finding)
+{
+	uint64_t ns = rank->unshared.ns, late_ns = rank->late_ns;
+	bool several = rank->unshared.most->ns < ns / 100 * NEARLY_ALL_PERCENT;
+
+	finding->what = arena_printf(
+		texts, "%s; %s of that, %s, is for what no other rank does: %s%s", finding->what,
+		text_time(texts, ns), text_percent(texts, (double)ns, (double)late_ns),
+		several ? "most of it " : "", words);
+	if (ns < late_ns / 100 * NEARLY_ALL_PERCENT)
+		finding->what = arena_printf(
+			texts, "%s; the rest is at places where all ranks are, for longer",
+			finding->what);
+}
+
+static void name_reason(const struct ranks *ranks, struct arena *texts, const struct rank *rank,
+			struct finding *finding)
+{
+	const struct trace_set *set = ranks->idle->accounts->model->set;
+	struct straggler_reason reason = straggler_reason(ranks->idle, rank);
+	const struct idle_part *part;
+	const char *words;
+
+	finding->fix = cure(reason.sum);
+	if (!reason.sum)
+		return;
+	part = straggler_part(ranks->idle, reason.sum);
+	place(set, texts, part, finding);
+	words = reason_text(set, texts, reason.sum, part);
+	if (reason.kind == STRAGGLER_UNSHARED)
+		name_unshared(texts, words, rank, finding);
+	else if (reason.kind == STRAGGLER_SPREAD)
+		name_spread(texts, words, &reason, finding);
+	else
+		finding->what = arena_printf(texts, "%s; meanwhile, unlike them, it was %s for %s",
+					     finding->what, words, text_time(texts, reason.ns));
 }
 
 static void conclude(const struct ranks *ranks, struct found *found)
 {
-	const struct model *model = ranks->idle->accounts->model;
-	struct arena *texts = found->texts;
 	struct straggler h = straggler_find(ranks);
-	const struct idle_part *part;
-	const struct idle_sum *sum;
 	struct finding *finding;
 
 	if (h.by != STRAGGLER_BY_HOST)
 		return;
-	sum = straggler_reason(ranks->idle, h.rank);
 	finding = straggler_finding(&detector_straggler_rank, ranks, &h, found);
-	finding->what = straggler_words(texts, &h);
-	finding->fix = cure(sum);
-	if (sum) {
-		part = straggler_part(ranks->idle, sum);
-		place(model->set, texts, part, finding);
-		name_reason(model->set, texts, sum, part, straggler_reason_ns(ranks->idle, sum),
-			    h.rank, finding);
-	}
+	finding->what = straggler_words(found->texts, &h);
+	name_reason(ranks, found->texts, h.rank, finding);
 }
 
 const struct detector detector_straggler_rank = {
@@ -123,8 +134,10 @@ const struct detector detector_straggler_rank = {
 	.title = "one rank holds the others up: they wait for it in collective operations",
 	.sees = "NCCL's operations of all recorded ranks. One rank comes last, for most of the "
 		"time that GPUs wait in them, 2.5 % of the job's time or more, in nearly all "
-		"parts of the run, and its thread submitted them late. The reason is what that "
-		"thread did since the operation before, and the others' threads did not.",
+		"parts of the run, and its thread submitted them late. Or the ranks come last in "
+		"turn, and what only one of them does makes the others wait so long, more than "
+		"once. The reason is what that thread did since the operation before, and the "
+		"others' threads did not.",
 	.blind = "Ranks that were not recorded, and operations in CUDA graphs, as far as it "
 		 "depends on when they were submitted. What a thread does on a CPU outside of "
 		 "Python.",

@@ -16,6 +16,8 @@
 #define SAME_PERCENT 80 /* of its late operations, those with no more work than the others had */
 /* Of all steps, or else operations, those in which it was last: a slow GPU is always slow */
 #define ALWAYS_PERCENT 60
+#define SPREAD_MOST \
+	3 /* a reason of less than one of so many parts of the lateness is not the reason */
 #define SEVERAL_LEAST_PART 4 /* of the job's time, that it was held up by one and another */
 
 static uint64_t part_of(uint64_t percent, uint64_t ns)
@@ -66,6 +68,32 @@ static bool stands_out(const struct ranks *ranks, const struct rank *rank)
 	       usual_ns(rank) / OUTSTANDING_TIMES >= second_ns;
 }
 
+static bool is_surely_late(const struct rank *rank, uint64_t job_ns)
+{
+	return rank_late_is_significant(usual_ns(rank), job_ns) &&
+	       rank_late_is_significant(rank->sure_ns - rank->longest_sure_ns, job_ns);
+}
+
+/* What no other rank does is no noise: the same of that alone. */
+static bool stands_out_unshared(const struct ranks *ranks, const struct rank *rank)
+{
+	uint64_t sum_ns = 0;
+
+	for (size_t i = 0; i < ranks->n; i++)
+		sum_ns += ranks->all[i]->unshared.ns;
+	return rank->unshared.ns >= part_of(MOST_OF_TWO_PERCENT, sum_ns);
+}
+
+static const struct rank *most_unshared(const struct ranks *ranks)
+{
+	const struct rank *most = ranks->all[0];
+
+	for (size_t i = 1; i < ranks->n; i++)
+		if (ranks->all[i]->unshared.ns > most->unshared.ns)
+			most = ranks->all[i];
+	return most;
+}
+
 /* Of waits that run beside a GPU's own work nobody knows: the most that they may have cost; UINT64_MAX: unknown. */
 static uint64_t most_exposed_ns(const struct ranks *ranks)
 {
@@ -90,6 +118,75 @@ static uint64_t without_outside(const struct rank_steps *steps, uint64_t job_ns)
 	return job_ns - min_u64(steps->outside_ns, job_ns);
 }
 
+/* Of all lines of its function. */
+static uint64_t function_ns(const struct idle *idle, const struct idle_sum *reason)
+{
+	uint64_t ns = 0;
+
+	if (!reason->key.code)
+		return reason->ns;
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next)
+		if (sum->key.owner == reason->key.owner && sum->key.cause == reason->key.cause &&
+		    sum->key.process == reason->key.process && sum->key.code == reason->key.code)
+			ns += sum->ns;
+	return ns;
+}
+
+static struct straggler_reason find_largest(const struct idle *idle, const struct rank *rank)
+{
+	struct straggler_reason most = {.sum = NULL};
+	uint64_t ns;
+
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+		if (sum->key.owner != idle_owner_rank(rank->index) ||
+		    sum->key.cause == IDLE_GPU_WORK)
+			continue;
+		ns = function_ns(idle, sum);
+		if (ns < most.ns || (ns == most.ns && most.sum && sum->ns <= most.sum->ns))
+			continue;
+		most.sum = sum;
+		most.ns = ns;
+	}
+	return most;
+}
+
+static bool is_spread(const struct straggler_reason *largest, const struct rank *rank)
+{
+	enum idle_cause cause = largest->sum->key.cause;
+
+	return (cause == IDLE_PYTHON || cause == IDLE_CPU) &&
+	       largest->ns < rank->late_ns / SPREAD_MOST;
+}
+
+struct straggler_reason straggler_reason(const struct idle *idle, const struct rank *rank)
+{
+	struct straggler_reason reason = find_largest(idle, rank);
+
+	if (!reason.sum)
+		return reason;
+	reason.kind = is_spread(&reason, rank) ? STRAGGLER_SPREAD : STRAGGLER_EXCESS;
+	if (rank->unshared.most &&
+	    (reason.kind == STRAGGLER_SPREAD || reason.ns <= rank->unshared.ns))
+		reason = (struct straggler_reason){rank->unshared.most, rank->unshared.ns,
+						   STRAGGLER_UNSHARED};
+	return reason;
+}
+
+/* Ranks may be late in turn, and one of them still do what the others do not, again and again. */
+static void find_unshared(const struct ranks *ranks, struct straggler *h)
+{
+	const struct rank *rank = most_unshared(ranks);
+	uint64_t once_ns = min_u64(rank->longest_late_ns, rank->unshared.ns);
+
+	if (!rank_late_is_significant(rank->unshared.ns - once_ns, h->job_ns) ||
+	    !stands_out_unshared(ranks, rank) || !is_surely_late(rank, h->job_ns) ||
+	    straggler_reason(ranks->idle, rank).kind != STRAGGLER_UNSHARED)
+		return;
+	h->rank = rank;
+	h->mostly = true;
+	h->by = STRAGGLER_BY_HOST;
+}
+
 struct straggler straggler_find(const struct ranks *ranks)
 {
 	struct straggler h = {.late_ns = ranks->late_ns, .wait_ns = ranks->wait_ns};
@@ -112,8 +209,7 @@ struct straggler straggler_find(const struct ranks *ranks)
 	    !rank_late_is_significant(most_exposed_ns(ranks), h.job_ns))
 		return h;
 	outstanding = stands_out(ranks, h.rank);
-	h.mostly = outstanding && rank_late_is_significant(usual_ns(h.rank), h.job_ns) &&
-		   rank_late_is_significant(h.rank->sure_ns - h.rank->longest_sure_ns, h.job_ns) &&
+	h.mostly = outstanding && is_surely_late(h.rank, h.job_ns) &&
 		   rank_parts_systematic(&ranks->parts, h.rank->index, ranks->n);
 	/* One that stands out, but not systematically, had a bad time: that is neither "mostly" nor "now one and now another". */
 	if (h.mostly)
@@ -122,38 +218,9 @@ struct straggler straggler_find(const struct ranks *ranks)
 		 h.late_ns - h.rank->longest_late_ns >= h.job_ns / SEVERAL_LEAST_PART &&
 		 gpu_late_ns >= part_of(GPU_PERCENT, h.late_ns))
 		h.by = STRAGGLER_BY_WORK;
+	else
+		find_unshared(ranks, &h);
 	return h;
-}
-
-uint64_t straggler_reason_ns(const struct idle *idle, const struct idle_sum *reason)
-{
-	uint64_t ns = 0;
-
-	if (!reason->key.code)
-		return reason->ns;
-	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next)
-		if (sum->key.owner == reason->key.owner && sum->key.cause == reason->key.cause &&
-		    sum->key.process == reason->key.process && sum->key.code == reason->key.code)
-			ns += sum->ns;
-	return ns;
-}
-
-const struct idle_sum *straggler_reason(const struct idle *idle, const struct rank *rank)
-{
-	const struct idle_sum *sum, *most = NULL;
-	uint64_t most_ns = 0, ns;
-
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
-		if (sum->key.owner != idle_owner_rank(rank->index) ||
-		    sum->key.cause == IDLE_GPU_WORK)
-			continue;
-		ns = straggler_reason_ns(idle, sum);
-		if (ns < most_ns || (ns == most_ns && most && sum->ns <= most->ns))
-			continue;
-		most = sum;
-		most_ns = ns;
-	}
-	return most;
 }
 
 const struct idle_part *straggler_part(const struct idle *idle, const struct idle_sum *reason)
@@ -179,23 +246,40 @@ static uint64_t paid_by_all(const struct ranks *ranks)
 	return ns;
 }
 
-/* What of the others' waits is the price of a finding: their GPUs had nothing else to do. rank NULL: of all. */
+/* At least. Where all ranks are, one that is slower here and there may be due to others that wait in turn, and their own calls
+ * take time, too. */
+static uint64_t least_gain_ns(const struct rank *rank, const struct straggler_reason *reason)
+{
+	uint64_t ns = min_u64(min_u64(rank->held_ns, rank->late_ns), rank->sure_ns);
+
+	if (!reason->sum || reason->kind == STRAGGLER_EXCESS)
+		return ns;
+	return reason->kind == STRAGGLER_UNSHARED ? min_u64(reason->ns, ns) : 0;
+}
+
+/* What of the others' waits is the price of a finding: their GPUs had nothing else to do. */
+static void price_of_rank(const struct ranks *ranks, struct finding *finding,
+			  const struct rank *rank)
+{
+	struct straggler_reason reason = straggler_reason(ranks->idle, rank);
+
+	finding->cost.gain_low_ns = least_gain_ns(rank, &reason);
+	finding->cost.idle_gpu_ns = rank->paid_ns;
+	if (reason.sum && reason.sum->longest.thread)
+		thread_costs_add(&finding->cost.threads, reason.sum->longest.thread,
+				 (double)rank->late_ns, (double)rank->late_ns);
+}
+
+/* rank NULL: of all. */
 static void straggler_price(const struct ranks *ranks, struct finding *finding,
 			    const struct rank *rank)
 {
-	const struct idle_sum *sum = rank ? straggler_reason(ranks->idle, rank) : NULL;
-	uint64_t late_ns = rank ? rank->late_ns : ranks->late_ns;
-
-	finding->cost.own_ns = late_ns;
-	finding->cost.gain_low_ns =
-		rank ? min_u64(min_u64(rank->held_ns, late_ns), rank->sure_ns) : 0;
-	finding->cost.gain_high_ns = late_ns;
-	finding->cost.gain_known = true;
-	finding->cost.idle_gpu_ns = rank ? rank->paid_ns : paid_by_all(ranks);
+	finding_set_cost(finding, rank ? rank->late_ns : ranks->late_ns);
 	finding->cost.idle_gpu_known = true;
-	if (sum && sum->longest.thread)
-		thread_costs_add(&finding->cost.threads, sum->longest.thread, (double)late_ns,
-				 (double)late_ns);
+	if (rank)
+		price_of_rank(ranks, finding, rank);
+	else
+		finding->cost.idle_gpu_ns = paid_by_all(ranks);
 }
 
 struct finding *straggler_finding(const struct detector *detector, const struct ranks *ranks,

@@ -19,7 +19,7 @@ struct straggler {
 	enum straggler_by by;
 	const struct rank *
 		rank; /* the one that held the others up for longest, but for its longest time; NULL: none did */
-	bool mostly; /* for most of the time */
+	bool mostly; /* for most of the time; or for what no other rank does */
 	uint64_t
 		job_ns; /* of its steps; else from the first operation of a rank to its last one, the longest */
 	uint64_t late_ns; /* of all ranks */
@@ -28,12 +28,19 @@ struct straggler {
 
 struct straggler straggler_find(const struct ranks *ranks);
 
-/* Of what made a rank's thread late, the largest, where lines of one function of Python's are one; NULL: nothing is known. And how much
- * that is, of all its lines. */
-uint64_t straggler_reason_ns(const struct idle *idle, const struct idle_sum *reason);
-const struct idle_sum *straggler_reason(const struct idle *idle, const struct rank *rank);
+/* Why a rank's thread is late. */
+struct straggler_reason {
+	const struct idle_sum *sum; /* the largest of it; NULL: nothing is known */
+	uint64_t ns; /* of the lateness; lines of one function of Python's are one */
+	enum {
+		STRAGGLER_EXCESS, /* at one place, where the others are, too, or for too short a time to tell */
+		STRAGGLER_SPREAD, /* here and there, nowhere by much: it has no work that they do not have */
+		STRAGGLER_UNSHARED, /* what no other rank does (rank.unshared): ns is all of it */
+	} kind;
+};
+struct straggler_reason straggler_reason(const struct idle *idle, const struct rank *rank);
 
-/* A part of that reason to show: one of its place that has lines of Python, if there is one. */
+/* A part of a reason to show: one of its place that has lines of Python, if there is one. */
 const struct idle_part *straggler_part(const struct idle *idle, const struct idle_sum *reason);
 
 /* A new finding of a detector: whose, how often, and what it costs. */

@@ -472,8 +472,12 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 		e.last = NULL;
 	}
 	add_to_places(ranks, instance, &e);
-	if (e.working)
+	if (e.working) {
 		rank_parts_next(&ranks->parts);
+		if (!rank_func_is_between_two(
+			    instance->func)) /* of pipelines each has its own code */
+			rank_unshared_see(instance);
+	}
 	if (e.last)
 		add_to_last(ranks, instance, &e, &step);
 	for (const struct rank_op *op = instance->ops; op; op = op->next)

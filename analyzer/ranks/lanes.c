@@ -4,6 +4,7 @@
  * of other processes is known here.
  */
 #include <stdlib.h>
+#include "model/python.h"
 #include "work.h"
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -41,6 +42,19 @@ static void find_likes(const struct process *process, const struct idle_part *pa
 	if (stack && stack->n_python)
 		key.code = hash_frame(stack, &stack->python[0]) + stack->python[0].line;
 	event->like = key;
+}
+
+uint64_t rank_line_key(const struct process *process, const struct idle_part *part)
+{
+	const struct python_frame *frame = python_frame(part->stack);
+	uint64_t address = part->address, file, offset;
+
+	if (frame)
+		return hash_mix(hash_frame(part->stack, frame) + frame->line) | 1;
+	if (part->stack && part->stack->function)
+		address = part->stack->function;
+	find_offset(process, address, part->at_ns, &file, &offset);
+	return file ? hash_mix(file ^ hash_mix(offset + 1)) | 1 : 0;
 }
 
 /* What the evaluation has to know of a place from now on. */

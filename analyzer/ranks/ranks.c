@@ -369,6 +369,7 @@ void ranks_finish(struct ranks *ranks)
 	rank_disagreement_find(ranks);
 	put_in_order(ranks);
 	rank_steps_finish(ranks);
+	rank_unshared_finish(ranks);
 	collect_groups(ranks);
 	collect_sites(ranks);
 }
@@ -424,8 +425,8 @@ const char *ranks_refused(const struct ranks *ranks)
 /* struct ranks, joined: lost, states; not: sample, idle (the whole's), any, submits, from_launcher, by_process, n_states (as it was
  * begun), journal (of a part), from_digests, part, on_evaluated, data (of a job from digests), all, n, order, world_size,
  * groups, n_groups, sites, n_sites, steps, disagreement, missing, n_missing, matched, incomplete, unaligned, alone, untimed,
- * captured, align_operations, align_error_ns, host_error_ns, by_host_times, wait_ns, late_ns, caused_ns, parts, work (of the
- * replay). */
+ * captured, align_operations, align_error_ns, host_error_ns, by_host_times, wait_ns, late_ns, caused_ns, parts, spent, work
+ * (of the replay). */
 /* The replay has evaluated them. */
 void ranks_join(struct ranks *ranks, struct ranks *const *parts, const struct join *join)
 {
@@ -464,6 +465,7 @@ static void release_ranks(struct ranks *ranks)
 	free(ranks->submits);
 	free(ranks->by_process);
 	rank_parts_release(&ranks->parts);
+	idle_sums_release(&ranks->spent);
 }
 
 static void release_members(struct ranks *ranks)

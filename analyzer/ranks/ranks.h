@@ -68,6 +68,12 @@ struct rank {
 	 * thread was waiting in such operations. */
 	uint64_t gpu_late_count, gpu_late_same_work, gpu_late_ns;
 	uint64_t longest_gpu_late_ns; /* the same of longest_late_ns */
+	/* Of late_ns, what its thread did where no other rank's ever was, or next to never (unshared.c). The rest is at places
+	 * where all are, for longer now and then: so are threads that run the same code. */
+	struct rank_unshared {
+		uint64_t ns, most_ns; /* of all; of the one function that has most of it */
+		const struct idle_sum *most; /* of that function; NULL: there is none */
+	} unshared;
 	/* Before and behind its process's working phase: in none of the sums above but operations, timed. */
 	uint64_t start_wait_ns, start_caused_ns;
 	uint64_t steps; /* that it was the last one of, most of the time (struct rank_step) */
@@ -242,6 +248,8 @@ struct ranks {
 	bool by_host_times; /* of some operations */
 	uint64_t wait_ns, late_ns, caused_ns; /* of all ranks */
 	struct rank_parts parts; /* how late each one was in which part of the work */
+	/* Where the thread of each was before all operations, late or not: owners are idle_owner_rank, times as in its reasons. */
+	struct idle_sums spent;
 	struct ranks_work *work; /* while records are read */
 	struct journal *
 		journal; /* of a part of a set: has what is about other processes, too; NULL: none */
@@ -277,8 +285,9 @@ static inline void ranks_see(struct ranks *ranks, const struct record *record)
 		ranks_see_call(ranks, record);
 }
 
-/* After the last record. */
+/* After the last record; and when samples have divided their sums. */
 void ranks_finish(struct ranks *ranks);
+void ranks_find_unshared(struct ranks *ranks);
 
 /* The first part of that: evaluates what is open. */
 void ranks_close(struct ranks *ranks);

@@ -31,6 +31,7 @@ struct rank_place {
 	bool any_time; /* was spent there */
 	struct idle_part longest;
 	struct idle_holder *holder; /* as of a sum of idle.h; NULL: none; owned */
+	uint64_t spent_ns; /* by its process, before all operations that were compared */
 };
 
 /* The same while records of its process are read: a sum of idle.h, which has no owner. */
@@ -369,6 +370,9 @@ void rank_lane_divide(struct ranks *ranks, struct rank_lane *lane);
 uint32_t rank_lane_take(struct ranks *ranks, struct rank_lane *lane,
 			struct lane_part parts[PARTS_MOST]);
 
+/* A line of Python, or else a function or a call: the same number in all processes; 0: no place, or unknown. */
+uint64_t rank_line_key(const struct process *process, const struct idle_part *part);
+
 /* Where an operation was submitted. */
 void rank_site_see(struct ranks *ranks, const struct record *record,
 		   const struct completed_call *launch, struct rank_site_event *event);
@@ -422,6 +426,14 @@ bool rank_waits_for_own_gpu(const struct ranks *ranks, const struct idle_part *p
 
 /* Nobody came later than this member. */
 void rank_reasons_in_time(struct rank_member *member);
+
+/* ---- unshared.c ------------------------------------------------------------------------------ */
+
+/* An operation of all ranks was compared: what their threads did before it. */
+void rank_unshared_see(const struct rank_instance *instance);
+
+/* After the last record: sums up where each rank's thread was. */
+void rank_unshared_finish(struct ranks *ranks);
 
 /* ---- match.c --------------------------------------------------------------------------------- */
 

@@ -27,9 +27,9 @@ struct waited_row {
 struct rank_row {
 	const char *who, *summary, *held, *others, *host, *job, *process;
 	uint64_t rank, local_rank, restarts, operations, timed, in_collectives_ns, wait_ns,
-		caused_ns, late_ns, held_ns, last_count, steps, gpu_late_ns, start_wait_ns,
-		start_caused_ns, work_ns, busy_ns, idle_ns, collective_ns, exposed_ns,
-		align_error_ns, host_error_ns;
+		caused_ns, late_ns, unshared_ns, held_ns, last_count, steps, gpu_late_ns,
+		start_wait_ns, start_caused_ns, work_ns, busy_ns, idle_ns, collective_ns,
+		exposed_ns, align_error_ns, host_error_ns;
 	const struct table *gpus, *waited_for, *causes;
 };
 
@@ -107,6 +107,7 @@ static const struct column rank_columns[] = {
 	COLUMN_JSON(struct rank_row, wait_ns, UNIT_NS),
 	COLUMN_JSON(struct rank_row, caused_ns, UNIT_NS),
 	COLUMN_JSON(struct rank_row, late_ns, UNIT_NS),
+	COLUMN_JSON(struct rank_row, unshared_ns, UNIT_NS),
 	COLUMN_JSON(struct rank_row, held_ns, UNIT_NS),
 	COLUMN_JSON(struct rank_row, job, UNIT_TEXT),
 	COLUMN_JSON(struct rank_row, process, UNIT_TEXT),
@@ -303,7 +304,7 @@ static const char *held_words(const struct idle_writer *w, const struct rank *ra
 
 	return arena_printf(w->texts,
 			    "%s held the others up for %s, last in %s of %s; the others' GPUs "
-			    "waited %s in all. What it did that they did not: %s",
+			    "waited %s in all. What it did that they did not, or for longer: %s",
 			    text_rank_name(w->texts, rank), text_time(w->texts, rank->late_ns),
 			    text_count(w->texts, rank->last_count, "collective"),
 			    text_count(w->texts, rank->timed, "collective"),
@@ -330,6 +331,7 @@ static struct rank_row describe(const struct idle_writer *w, const struct ranks 
 		.wait_ns = rank->wait_ns,
 		.caused_ns = rank->caused_ns,
 		.late_ns = rank->late_ns,
+		.unshared_ns = rank->unshared.ns,
 		.held_ns = rank->held_ns,
 		.last_count = rank->last_count,
 		.steps = rank->steps,

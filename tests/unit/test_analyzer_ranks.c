@@ -1495,16 +1495,21 @@ static void test_on_behalf(void **state)
 
 /* ---- lines of Python ------------------------------------------------------------------------- */
 
-/* What samples find a rank's thread in: the sampler has the stream of NCCL's thread. */
+/* What samples find a rank's thread in: the sampler has the stream of NCCL's thread. And a module, by which two calls are at
+ * two places. */
 static void tell_python(struct job *job)
 {
 	unsigned int k;
 
 	for (k = 0; k < job->ranks; k++)
-		fprintf(job->told[k].ran,
-			"1us python_code code=1 first_line=1 file=\"/home/user/train.py\" function=\"step\"\n"
-			"1us python_code code=2 first_line=1 file=\"/home/user/train.py\" function=\"collect\"\n"
-			"2us place place=1 lines=1:11\n2us place place=2 lines=2:22,1:12\n");
+		fputs("slot 0\n1us module base=0x7f000000 begin=0x7f000000 end=0x7f001000 "
+		      "span_pages=1 path=\"/lib/a.so\"\nslot 2\n"
+		      "1us python_code code=1 first_line=1 file=\"/home/user/train.py\" "
+		      "function=\"step\"\n"
+		      "1us python_code code=2 first_line=1 file=\"/home/user/train.py\" "
+		      "function=\"collect\"\n"
+		      "2us place place=1 lines=1:11\n2us place place=2 lines=2:22,1:12\n",
+		      job->told[k].ran);
 }
 
 /* A time between two calls, in which samples find the thread every 10 ms, or (ns is less) in the middle. */
@@ -1513,7 +1518,8 @@ static void works_at(struct teller *t, uint64_t ns, const char *at)
 	uint64_t every = ns < 10 * MS ? ns : 10 * MS, passed;
 
 	for (passed = every / 2; passed < ns; passed += every)
-		fprintf(t->ran, "%lluns sample of=7 %s\n", host(t, t->ns + passed), at);
+		fprintf(t->ran, "%lluns sample of=7 %s weight=%llu\n", host(t, t->ns + passed), at,
+			(unsigned long long)every / US);
 	t->ns += ns;
 }
 
@@ -1538,6 +1544,95 @@ static void test_long_gap_with_samples(void **state)
 	assert_true(rank(job, 1)->late_ns > (uint64_t)STEPS / 4 * 90 * MS);
 	assert_true(charged(job, rank(job, 1), IDLE_GC) > rank(job, 1)->late_ns * 9 / 10);
 	finds(job, "straggler-rank");
+}
+
+/* A step of two ranks, each of which computes for 5 ms at a line, and now one and now the other for longer. */
+static void compute_in_turn(struct job *job, unsigned int i, uint64_t more_ns)
+{
+	unsigned int k;
+
+	for (k = 0; k < job->ranks; k++) {
+		works_at(&job->told[k], 5 * MS + (i % 2 == k ? more_ns : 0), "place=1 state=1");
+		launch_at(&job->told[k], 100 * US, 0x7f000100);
+	}
+}
+
+static void end_step(struct job *job)
+{
+	unsigned int k;
+
+	for (k = 0; k < job->ranks; k++)
+		launch(&job->told[k], 100 * US);
+	all_reduce(job);
+	for (k = 0; k < job->ranks; k++)
+		synchronizes(&job->told[k]);
+}
+
+/* Ranks that are late in turn, about as long, and every eighth step one of them does what the other one does not; or, each time another one, what
+ * both do. */
+static void tell_turns(struct job *job, bool unshared)
+{
+	unsigned int i;
+
+	begin(job, 2);
+	tell_python(job);
+	for (i = 0; i < STEPS; i++) {
+		compute_in_turn(job, i, 3 * MS);
+		if (i % 8 == 6)
+			works_at(&job->told[unshared ? 0 : i / 8 % 2], 12 * MS,
+				 unshared ? "place=2 state=1" : "place=1 state=1");
+		end_step(job);
+	}
+	conclude(job);
+}
+
+static void test_unshared(void **state)
+{
+	struct job *job = *state;
+	struct arena texts = {0};
+	struct found found = {.texts = &texts};
+
+	tell_turns(job, true);
+	finds_that_says(job, "straggler-rank", "what no other rank does");
+	detectors_find("straggler-rank")->conclude_ranks(&job->a.ranks, &found);
+	near_to(found.all->cost.gain_low_ns, STEPS / 8 * 12 * MS, 10 * MS);
+	assert_int_equal(found.all->cost.gain_high_ns, rank(job, 0)->late_ns);
+	assert_int_equal(rank(job, 1)->unshared.ns, 0);
+	assert_true(found.all->cost.gain_high_ns > found.all->cost.gain_low_ns + 20 * MS);
+	findings_free(found.all, found.n);
+	arena_release(&texts);
+	tell_turns(job, false);
+	finds(job, NULL);
+}
+
+/* What no other rank does is the reason before what is slower in many places, but not before another place that has more of it. */
+static void test_unshared_beside(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k;
+
+	begin(job, 3);
+	tell_python(job);
+	for (i = 0; i < STEPS; i++) {
+		works_at(&job->told[1], 2 * MS, "place=2 state=1");
+		compute_in_places(job, true);
+	}
+	conclude(job);
+	finds_that_says(job, "straggler-rank", "what no other rank does");
+	begin(job, 3);
+	tell_python(job);
+	for (i = 0; i < STEPS; i++) {
+		for (k = 0; k < job->ranks; k++) {
+			works_at(&job->told[k], k == 1 ? 9 * MS : 5 * MS, "place=1 state=1");
+			launch_at(&job->told[k], 100 * US, 0x7f000100);
+		}
+		if (i % 8 == 6)
+			works_at(&job->told[1], 11 * MS, "place=2 state=1");
+		end_step(job);
+	}
+	conclude(job);
+	assert_true(rank(job, 1)->unshared.ns > 80 * MS);
+	finds_that_says(job, "straggler-rank", "unlike them");
 }
 
 static void test_damaged(void **state)
@@ -1612,6 +1707,8 @@ int main(void)
 		RANKS_TEST(test_exposed),
 		RANKS_TEST(test_on_behalf),
 		RANKS_TEST(test_long_gap_with_samples),
+		RANKS_TEST(test_unshared),
+		RANKS_TEST(test_unshared_beside),
 		RANKS_TEST(test_damaged),
 	};
 
