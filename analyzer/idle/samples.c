@@ -204,16 +204,19 @@ void samples_pool(struct sample_pools *pools, const struct accounting *a, struct
 /* ---- sums ------------------------------------------------------------------------------------- */
 
 /* A time between calls for which no sample has spoken yet. */
-static bool is_to_divide(const struct idle_sum *sum)
+static bool is_unsampled(const struct idle_part *part)
 {
-	const struct idle_part *part = &sum->longest;
-
-	if (!sum->ns || sum->holder || !part->thread)
+	if (!part->thread)
 		return false;
-	if (sum->key.cause != IDLE_CPU && !idle_runs_python(sum->key.cause) &&
-	    (sum->key.cause != IDLE_UNEXPLAINED || part->fn_before == NO_FUNCTION))
+	if (part->cause != IDLE_CPU && !idle_runs_python(part->cause) &&
+	    (part->cause != IDLE_UNEXPLAINED || part->fn_before == NO_FUNCTION))
 		return false;
 	return part->fn != NO_FUNCTION || (!part->stack && !part->address);
+}
+
+static bool is_to_divide(const struct idle_sum *sum)
+{
+	return sum->ns && !sum->holder && is_unsampled(&sum->longest);
 }
 
 static uint64_t function_of(const struct sample_share *share)
@@ -288,6 +291,27 @@ static void divide(struct idle_sums *sums, struct idle_sum *sum, const struct sa
 			idle_sums_add_of(sums, sum->key.owner, &part, ns, &whole);
 		}
 	}
+}
+
+void samples_place(const struct sample_pools *pools, struct idle_part *part)
+{
+	const struct process *process = part->thread ? part->thread->process : NULL;
+	const struct sample_share *most = NULL, *share;
+	const struct sample_pool *pool;
+	uint64_t most_us = 0, us;
+
+	if (!is_unsampled(part))
+		return;
+	pool = find_pool(pools, pool_key(idle_sum_key_of(0, process, part), part->thread));
+	for (size_t i = 0; pool && i < pool->n_shares; i++) {
+		us = join_function(pool, i, &share);
+		if (us <= most_us || !share->place)
+			continue;
+		most = share;
+		most_us = us;
+	}
+	if (most)
+		*part = host_sampled_part(part, most->place, most->state);
 }
 
 /* Who had the GIL most often, where that is known. */

@@ -47,6 +47,10 @@ void samples_pool(struct sample_pools *pools, const struct accounting *a, struct
 /* After the last record: gives what sums have of each place to where the samples were. */
 void samples_divide(const struct sample_pools *pools, struct idle_sums *sums);
 
+/* After the last record: a time between calls that no sample has placed yet gets the place where the thread was most often in
+ * all such times. */
+void samples_place(const struct sample_pools *pools, struct idle_part *part);
+
 /* Parts of a set have other processes, and numbers of their own for threads. */
 void samples_join(struct sample_pools *whole, struct sample_pools *part,
 		  const struct model *of_part);

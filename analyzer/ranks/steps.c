@@ -518,7 +518,8 @@ static int by_number(const void *a, const void *b)
 	return COMPARE(x->number, y->number);
 }
 
-static void find_slow(struct rank_steps *steps, struct rank_steps_work *s)
+static void find_slow(struct rank_steps *steps, struct rank_steps_work *s,
+		      const struct sample_pools *samples)
 {
 	if (!s->n_lengths)
 		return;
@@ -534,6 +535,9 @@ static void find_slow(struct rank_steps *steps, struct rank_steps_work *s)
 	for (size_t i = 0; i < s->n_slow; i++)
 		if (is_slow(steps, s->slow[i].ns))
 			steps->slow[steps->n_slow++] = s->slow[i];
+	for (size_t i = 0; i < steps->n_slow; i++)
+		if (steps->slow[i].process)
+			samples_place(samples, &steps->slow[i].cause);
 	steps->slow_count = max_u64(steps->slow_count, steps->n_slow);
 	qsort(steps->slow, steps->n_slow, sizeof(*steps->slow), by_number);
 }
@@ -550,7 +554,7 @@ void rank_steps_finish(struct ranks *ranks)
 		return;
 	while (s->retired < s->step)
 		retire(ranks, s);
-	find_slow(&ranks->steps, s);
+	find_slow(&ranks->steps, s, &ranks->idle->samples);
 	ranks->steps.outside_ns =
 		s->several ? UINT64_MAX
 			   : s->last_ns - min_u64(s->first_ns, s->last_ns) -

@@ -350,23 +350,24 @@ static const struct idle_part *holders_part(const struct idle_sum *sum, enum idl
 }
 
 /* "torch's DataLoader", "compiling (torch.compile)"; else the cause's own words. */
-static const char *name_of(const struct idle_writer *w, const struct idle_sum *sum)
+const char *idle_part_name(const struct idle_writer *w, const struct process *process,
+			   const struct idle_part *part)
 {
-	const char *words = idle_cause_texts[sum->key.cause];
-	const char *library = idle_name_of_work(sum->process, &sum->longest);
+	const char *words = idle_cause_texts[part->cause];
+	const char *library = idle_name_of_work(process, part);
 
 	if (library)
 		return arena_printf(w->texts, "%s (%s)", words, library);
-	if (idle_runs_python(sum->key.cause) || sum->longest.fn != NO_FUNCTION)
+	if (idle_runs_python(part->cause) || part->fn != NO_FUNCTION)
 		return words;
-	return idle_name_of_stack(sum->longest.stack) ?: words;
+	return idle_name_of_stack(part->stack) ?: words;
 }
 
 static struct cause_row row_of(const struct idle_writer *w, const struct idle_sum *sum, uint64_t ns)
 {
 	struct cause_row row = {.cause = idle_cause_codes[sum->key.cause],
 				.site = site_of(w, sum),
-				.name = name_of(w, sum),
+				.name = idle_part_name(w, sum->process, &sum->longest),
 				.function = sampled_function(w, sum->process, &sum->longest),
 				.ns = ns,
 				.holder = sum->holder ? sum->holder->tid : 0,

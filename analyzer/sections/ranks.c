@@ -450,6 +450,7 @@ static struct slow_row describe_slow(const struct idle_writer *w, const struct r
 				     const struct rank_step *step)
 {
 	const struct rank *last = step->last < ranks->n ? ranks->all[step->last] : NULL;
+	const char *name = NULL;
 	struct slow_row row = {.number = step->number,
 			       .duration_ns = step->ns,
 			       .wait_ns = step->wait_ns,
@@ -459,13 +460,12 @@ static struct slow_row describe_slow(const struct idle_writer *w, const struct r
 	if (last && step->process) {
 		row.cause = idle_cause_codes[step->cause.cause];
 		row.site = idle_part_place(w, step->process, &step->cause);
+		name = idle_part_name(w, step->process, &step->cause);
 	}
 	row.text = arena_printf(w->texts, "step %llu: %s%s%s%s%s%s%s",
 				(unsigned long long)step->number, text_time(w->texts, step->ns),
 				last ? "; " : "", last ? text_rank_name(w->texts, last) : "",
-				row.cause ? ", " : "",
-				row.cause ? idle_cause_texts[step->cause.cause] : "",
-				row.site ? ": " : "", row.site ?: "");
+				name ? ", " : "", name ?: "", row.site ? ": " : "", row.site ?: "");
 	return row;
 }
 

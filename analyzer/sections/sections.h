@@ -71,6 +71,10 @@ const char *idle_causes_words(const struct idle_writer *w, const struct table *c
 const char *idle_causes_largest(const struct idle_writer *w, const struct table *causes,
 				uint64_t whole_ns);
 
+/* What it was, in words: "saving (torch.save)". */
+const char *idle_part_name(const struct idle_writer *w, const struct process *process,
+			   const struct idle_part *part);
+
 /* The place of a part; NULL: unknown. */
 const char *idle_part_place(const struct idle_writer *w, const struct process *process,
 			    const struct idle_part *part);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "analysis.h"
 #include "findings/detector.h"
+#include "model/python.h"
 #include "scratch.h"
 #include "trace_text.h"
 
@@ -1586,6 +1587,21 @@ static void tell_turns(struct job *job, bool unshared)
 	conclude(job);
 }
 
+/* A slow step has its reason where samples found the thread, and not at the call that it made next. */
+static void test_slow_steps_with_samples(void **state)
+{
+	struct job *job = *state;
+	const struct rank_steps *steps = &job->a.ranks.steps;
+
+	tell_turns(job, true);
+	assert_in_range(steps->n_slow, STEPS / 8 - 1, STEPS / 8);
+	for (size_t i = 0; i < steps->n_slow; i++) {
+		assert_int_equal(steps->slow[i].last, rank(job, 0)->index);
+		assert_int_equal(steps->slow[i].cause.fn, NO_FUNCTION);
+		assert_int_equal(python_line(steps->slow[i].cause.stack).line, 22);
+	}
+}
+
 static void test_unshared(void **state)
 {
 	struct job *job = *state;
@@ -1707,6 +1723,7 @@ int main(void)
 		RANKS_TEST(test_exposed),
 		RANKS_TEST(test_on_behalf),
 		RANKS_TEST(test_long_gap_with_samples),
+		RANKS_TEST(test_slow_steps_with_samples),
 		RANKS_TEST(test_unshared),
 		RANKS_TEST(test_unshared_beside),
 		RANKS_TEST(test_damaged),
