@@ -442,5 +442,6 @@ const struct detector detector_launch_bound = {
 	.fix = "Fewer, larger pieces of work: CUDA graphs, fused kernels, larger batches. PyTorch: "
 	       "torch.compile(mode=\"reduce-overhead\"), torch.cuda.graph, foreach or fused "
 	       "optimizers. JAX: jit the whole step.",
+	.of_code = true,
 	.conclude_idle = conclude,
 };

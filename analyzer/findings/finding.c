@@ -7,6 +7,7 @@
 #include "detector.h"
 #include "site.h"
 #include "idle_price.h"
+#include "of_ranks.h"
 #include "one_mistake.h"
 #include "ranks/ranks.h"
 #include "base/lines.h"
@@ -695,6 +696,7 @@ static void add_of_run(struct found *found, const struct ranks *ranks, struct sy
 	}
 	for (i = n_sites; i < found->n; i++)
 		place_added(&found->all[i], symbols, found->texts);
+	findings_join_ranks(found, ranks);
 }
 
 struct finding *findings_conclude(struct findings *f, const struct ranks *ranks,

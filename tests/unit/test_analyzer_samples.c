@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
+#include <sys/stat.h>
 #include <cmocka.h>
 #include "story.h"
 
@@ -716,6 +717,65 @@ static void test_launches(void **state)
 	assert_null(found(s, "starved-by-host"));
 }
 
+/* A rank that launches all the time, on a GPU of its own. */
+static void rank_launches(struct story *s, unsigned int rank, const char *program)
+{
+	struct samples m;
+	unsigned int i, j;
+
+	s->ns = 1000;
+	fprintf(s->log,
+		"trace a.%u/%u pid=%u program=\"%s\" boot_id=b clock_source=tsc probes=1 "
+		"rank=%u world_size=2 rank_from=RANK\nslot 1 tid=7\n1us thread tid=7 name=\"a\"\n"
+		"1us kernel kernel=1 name=\"first\"\n",
+		s->told, rank, rank + 1, program, rank);
+	begin_samples(&m);
+	fprintf(m.log, "2us gpu device=0 name=\"A\" uuid=\"GPU-%u\" pci=\"%u\"\n", rank, rank);
+	for (i = 0; i < LONG_STEPS; i++) {
+		for (j = 0; j < 2000; j++)
+			launch(s, 40000, 8000);
+		wait_for_stream(s, 1000, 0x20);
+		fprintf(m.log, "%lluns gpu_look device=0 busy=%u clock=990 clock_most=1980\n",
+			(unsigned long long)s->ns, 10 + 20 * rank);
+	}
+	launch(s, 0, 4000);
+	fclose(m.log);
+	fputs(m.text, s->log);
+	free(m.text);
+}
+
+static size_t launch_bound_ranks(struct story *s, const char *other_program)
+{
+	char path[512];
+	json_t *finding;
+	size_t i, n = 0;
+
+	snprintf(path, sizeof(path), "%s/a.%u", s->dir, ++s->told);
+	assert_int_equal(mkdir(path, 0777), 0);
+	s->log = open_memstream(&s->text, &s->size);
+	rank_launches(s, 0, "a");
+	rank_launches(s, 1, other_program);
+	conclude(s);
+	json_array_foreach(s->findings, i, finding) n +=
+		!strcmp(json_string_value(json_object_get(finding, "id")), "launch-bound");
+	return n;
+}
+
+/* Ranks of a job run one program, which is at fault once: it costs the job what it costs the one that it costs most. */
+static void test_launches_of_ranks(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	assert_int_equal(launch_bound_ranks(s, "a"), 1);
+	finding = found(s, "launch-bound");
+	says(finding, "; the same of rank 1: ");
+	says(finding, "estimated: GPU 0 had nothing to do");
+	assert_int_equal(number(finding, "processes"), 2);
+	assert_true(number(finding, "idle_gpu_ns") > number(finding, "cost_ns") * 3 / 2);
+	assert_int_equal(launch_bound_ranks(s, "b"), 2);
+}
+
 /* The twins: most of the time passes in one piece; each second launch is waited for; each comes behind 250 us of something. */
 static void test_no_launches(void **state)
 {
@@ -753,6 +813,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_launches, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_launches_of_ranks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_launches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_own_work, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
