@@ -25,7 +25,7 @@
 enum { KERNELS_PER_STEP = 4 };
 
 static struct {
-	long ranks, gpus, steps, bytes, buckets, work_us, read_every;
+	long ranks, gpus, steps, bytes, buckets, work_us, read_every, in_turn;
 	const char *straggler;
 	bool overlap, without_nccl;
 } options = {
@@ -54,8 +54,10 @@ static const struct option_row rows[] = {
 	{"read-every", "N", "steps between reading back the sums and the next time (1)",
 		OPTION_NUMBER, &options.read_every, 1, 1000, NULL},
 	{"straggler", "SPEC", "who is late: RANK:CAUSE[:EVERY[:MS]]; cause: free, load, sync,\n"
-		"                         cpu, turns or kernel; in every EVERYth step (4), by MS (5); or none",
+		"                         cpu, nap, turns or kernel; in every EVERYth step (4), by MS (5); or none",
 		OPTION_TEXT, &options.straggler, 0, 0, NULL},
+	{"in-turn", "MS", "in each step the ranks compute, one of them, in turn, MS longer (0: none)",
+		OPTION_NUMBER, &options.in_turn, 0, 1000, NULL},
 	{"overlap", NULL, "the all-reduce beside the second half of the kernels",
 		OPTION_FLAG, &options.overlap, 0, 0, NULL},
 	{"without-nccl", NULL, "through shared memory, also where NCCL is",
@@ -179,6 +181,8 @@ static void one_step(struct rank *self, int rank, long step)
 	double ms = (double)options.work_us / 1e3 + (late ? straggler_kernel_ms(&straggler) : 0);
 	int half = options.overlap ? KERNELS_PER_STEP / 2 : KERNELS_PER_STEP;
 
+	if (options.in_turn)
+		take_turn(step % options.ranks == rank, (double)options.in_turn);
 	if (late)
 		straggler_before(&straggler, self->compute);
 	CUDA_CHECK(cudaMemsetAsync(self->numbers, 0, count() * sizeof(int), self->compute));

@@ -35,7 +35,7 @@ void shared_leave(void);
 
 struct straggler {
 	int rank; /* -1: none */
-	const char *cause; /* free, load, sync, cpu, turns or kernel */
+	const char *cause; /* free, load, sync, cpu, nap, turns or kernel */
 	long every; /* steps */
 	double ms; /* by how much it is late */
 	long ranks, steps; /* of the job: for turns */
@@ -45,6 +45,8 @@ void straggler_read(const char *text,
 		    struct straggler *straggler); /* ends the program if it is wrong */
 bool straggler_is_late(const struct straggler *straggler, int rank, long step);
 void straggler_prepare(const struct straggler *straggler, int rank);
+/* What all ranks do, now one and now another for so much longer. */
+void take_turn(bool longer, double ms);
 /* Before the step's kernels, and behind them. */
 void straggler_before(const struct straggler *straggler, cudaStream_t stream);
 void straggler_behind(const struct straggler *straggler, cudaStream_t stream);

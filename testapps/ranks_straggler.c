@@ -5,6 +5,7 @@
  *   load    reads its batch from a pipe that a slow helper thread fills
  *   sync    small kernels, the device synchronised after each
  *   cpu     computes on the CPU before it launches anything
+ *   nap     sleeps before it launches anything: what no other rank does
  *   turns   the same, for two thirds of the run; for the rest another rank does: what hosts do by themselves
  *   kernel  the step's kernels take longer: a slow GPU
  */
@@ -18,13 +19,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BIG_BLOCK_BYTES = 64 << 20, SMALL_KERNEL_US = 50 };
+enum { BIG_BLOCK_BYTES = 64 << 20, SMALL_KERNEL_US = 50, SHORT_TURN_MS = 1 };
 
 static int requests[2], batches[2]; /* pipes to the helper and back */
 
 void straggler_read(const char *text, struct straggler *straggler)
 {
-	static const char *const causes[] = {"free", "load", "sync", "cpu", "turns", "kernel"};
+	static const char *const causes[] = {"free", "load",  "sync",  "cpu",
+					     "nap",  "turns", "kernel"};
 	char copy[64], *rest = copy, *field;
 	size_t i;
 
@@ -42,8 +44,9 @@ void straggler_read(const char *text, struct straggler *straggler)
 		if (!strcmp(field, causes[i]))
 			straggler->cause = causes[i];
 	if (!straggler->cause)
-		usage_error("--straggler %s: the cause is free, load, sync, cpu, turns or kernel",
-			    text);
+		usage_error(
+			"--straggler %s: the cause is free, load, sync, cpu, nap, turns or kernel",
+			text);
 	if (rest && (field = strsep(&rest, ":")))
 		straggler->every = strtol(field, NULL, 10);
 	if (rest)
@@ -136,12 +139,19 @@ static void allocate_and_free(double ms)
 	} while (now_ms() < until);
 }
 
+void take_turn(bool longer, double ms)
+{
+	compute(SHORT_TURN_MS + (longer ? ms : 0));
+}
+
 void straggler_before(const struct straggler *straggler, cudaStream_t stream)
 {
 	if (is(straggler, "load"))
 		read_batch();
 	else if (is(straggler, "cpu") || is(straggler, "turns"))
 		compute(straggler->ms);
+	else if (is(straggler, "nap"))
+		sleep_ms(straggler->ms);
 	else if (is(straggler, "sync"))
 		synchronise_often(straggler->ms, stream);
 }

@@ -166,7 +166,7 @@ struct straggler_reason straggler_reason(const struct idle *idle, const struct r
 		return reason;
 	reason.kind = is_spread(&reason, rank) ? STRAGGLER_SPREAD : STRAGGLER_EXCESS;
 	if (rank->unshared.most &&
-	    (reason.kind == STRAGGLER_SPREAD || reason.ns <= rank->unshared.ns))
+	    (reason.kind == STRAGGLER_SPREAD || rank->unshared.excess_ns <= rank->unshared.ns))
 		reason = (struct straggler_reason){rank->unshared.most, rank->unshared.ns,
 						   STRAGGLER_UNSHARED};
 	return reason;

@@ -73,6 +73,8 @@ struct rank {
 	struct rank_unshared {
 		uint64_t ns, most_ns; /* of all; of the one function that has most of it */
 		const struct idle_sum *most; /* of that function; NULL: there is none */
+		/* The most of the rest that it was late by in one function for longer than any other rank was. */
+		uint64_t excess_ns;
 	} unshared;
 	/* Before and behind its process's working phase: in none of the sums above but operations, timed. */
 	uint64_t start_wait_ns, start_caused_ns;

@@ -48,26 +48,39 @@ struct line_time {
 	UT_hash_handle hh;
 };
 
-/* The two ranks that spent most time there. */
+/* The two ranks that have most time there. */
 struct line {
 	uint64_t key, owner;
 	uint64_t most_ns, second_ns;
 	UT_hash_handle hh;
 };
 
+/* What has no place is told apart by its cause. */
 static uint64_t line_of(const struct idle_sum *sum)
 {
-	return rank_line_key(sum->process, &sum->longest);
+	return rank_line_key(sum->process, &sum->longest) ?: sum->key.cause + 1;
 }
 
-static struct line_time *sum_lines(const struct idle_sums *spent)
+static bool has_line(const struct idle_sum *sum)
+{
+	return line_of(sum) != sum->key.cause + 1;
+}
+
+/* The sums of idle_owner_rank that are a thread's time. */
+static bool is_of_rank(const struct ranks *ranks, const struct idle_sum *sum)
+{
+	return sum->key.owner >= idle_owner_rank(0) && sum->key.owner < idle_owner_rank(ranks->n) &&
+	       sum->key.cause != IDLE_GPU_WORK && sum->ns;
+}
+
+static struct line_time *sum_lines(const struct ranks *ranks, const struct idle_sums *sums)
 {
 	struct line_time *times = NULL, *time;
 
-	for (const struct idle_sum *sum = spent->by_key; sum; sum = sum->hh.next) {
+	for (const struct idle_sum *sum = sums->by_key; sum; sum = sum->hh.next) {
 		struct line_time_key key = {line_of(sum), sum->key.owner};
 
-		if (!key.line)
+		if (!is_of_rank(ranks, sum))
 			continue;
 		HASH_FIND(hh, times, &key, sizeof(key), time);
 		if (!time)
@@ -77,11 +90,10 @@ static struct line_time *sum_lines(const struct idle_sums *spent)
 	return times;
 }
 
-/* Releases the times. */
-static struct line *compare_lines(struct line_time *times)
+static struct line *compare_lines(const struct ranks *ranks, const struct idle_sums *sums)
 {
+	struct line_time *times = sum_lines(ranks, sums), *time, *next;
 	struct line *lines = NULL, *line;
-	struct line_time *time, *next;
 
 	HASH_EMPTY (times, time, next) {
 		HASH_FIND(hh, lines, &time->key.line, sizeof(time->key.line), line);
@@ -97,77 +109,114 @@ static struct line *compare_lines(struct line_time *times)
 	return lines;
 }
 
-static bool is_unshared(struct line *lines, const struct idle_sum *reason)
+/* Of that sum's rank, if that has most of it; NULL: another one has. */
+static const struct line *find_line(struct line *lines, const struct idle_sum *sum)
 {
-	uint64_t key = line_of(reason);
+	uint64_t key = line_of(sum);
 	const struct line *line;
 
 	HASH_FIND(hh, lines, &key, sizeof(key), line);
-	return line && line->owner == reason->key.owner && line->most_ns >= LEAST_NS &&
-	       line->second_ns * OTHERS_PART <= line->most_ns;
+	return line && line->owner == sum->key.owner ? line : NULL;
 }
 
-/* ---- functions of a rank --------------------------------------------------------------------- */
+static void free_lines(struct line *lines)
+{
+	struct line *line, *next;
 
-/* The lines of one function of Python, or else one place, that are a rank's alone. */
-struct own_function {
-	struct own_function_key {
+	HASH_EMPTY (lines, line, next)
+		free(line);
+}
+
+/* ---- reasons --------------------------------------------------------------------------------- */
+
+static bool is_unshared(struct line *spent, const struct idle_sum *reason)
+{
+	const struct line *line = has_line(reason) ? find_line(spent, reason) : NULL;
+
+	return line && line->most_ns >= LEAST_NS && line->second_ns * OTHERS_PART <= line->most_ns;
+}
+
+/* By how much the rank is late there for longer than any other one is. */
+static uint64_t excess_of(struct line *late, const struct idle_sum *reason)
+{
+	const struct line *line = find_line(late, reason);
+
+	if (!line)
+		return 0;
+	return (uint64_t)((double)reason->ns * (double)(line->most_ns - line->second_ns) /
+			  (double)line->most_ns);
+}
+
+/* A rank's reasons in one function of Python, or else at one place. */
+struct reasons_there {
+	struct reasons_key {
 		uint64_t owner, process, code;
 	} key;
-	uint64_t ns;
-	const struct idle_sum *most;
+	uint64_t unshared_ns, excess_ns;
+	const struct idle_sum *most; /* of unshared_ns */
 	UT_hash_handle hh;
 };
 
-static void add_reason(struct own_function **functions, const struct idle_sum *sum)
+static struct reasons_there *get_function(struct reasons_there **all, const struct idle_sum *reason)
 {
-	struct own_function_key key = {sum->key.owner, sum->key.process,
-				       sum->key.code ? sum->key.code : line_of(sum)};
-	struct own_function *function;
+	struct reasons_key key = {reason->key.owner, reason->key.process,
+				  reason->key.code ? reason->key.code : line_of(reason)};
+	struct reasons_there *function;
 
-	HASH_FIND(hh, *functions, &key, sizeof(key), function);
+	HASH_FIND(hh, *all, &key, sizeof(key), function);
 	if (!function)
-		HASH_NEW(*functions, function, key, key);
-	function->ns += sum->ns;
-	if (!function->most || sum->ns > function->most->ns)
-		function->most = sum;
+		HASH_NEW(*all, function, key, key);
+	return function;
 }
 
-static void add_function(struct ranks *ranks, const struct own_function *function)
+static struct reasons_there *sum_functions(const struct ranks *ranks, struct line *spent,
+					   struct line *late)
 {
-	struct rank *rank = ranks->all[function->key.owner - idle_owner_rank(0)];
+	struct reasons_there *all = NULL, *function;
 
-	if (function->ns * SHOWN_PART < rank->late_ns)
-		return;
-	rank->unshared.ns += function->ns;
-	if (function->ns <= rank->unshared.most_ns)
-		return;
-	rank->unshared.most_ns = function->ns;
-	rank->unshared.most = function->most;
+	for (const struct idle_sum *sum = ranks->idle->sums.by_key; sum; sum = sum->hh.next) {
+		if (!is_of_rank(ranks, sum))
+			continue;
+		function = get_function(&all, sum);
+		if (!is_unshared(spent, sum)) {
+			function->excess_ns += excess_of(late, sum);
+			continue;
+		}
+		function->unshared_ns += sum->ns;
+		if (!function->most || sum->ns > function->most->ns)
+			function->most = sum;
+	}
+	return all;
 }
 
-/* Reasons that are of a rank. */
-static bool is_of_rank(const struct ranks *ranks, const struct idle_sum *sum)
+static void add_function(struct rank *rank, const struct reasons_there *function)
 {
-	return sum->key.owner >= idle_owner_rank(0) && sum->key.owner < idle_owner_rank(ranks->n) &&
-	       sum->key.cause != IDLE_GPU_WORK && sum->ns;
+	struct rank_unshared *unshared = &rank->unshared;
+
+	unshared->excess_ns = max_u64(unshared->excess_ns, function->excess_ns);
+	if (!function->most || function->unshared_ns * SHOWN_PART < rank->late_ns)
+		return;
+	unshared->ns += function->unshared_ns;
+	if (function->unshared_ns <= unshared->most_ns)
+		return;
+	unshared->most_ns = function->unshared_ns;
+	unshared->most = function->most;
 }
 
 void ranks_find_unshared(struct ranks *ranks)
 {
-	struct own_function *functions = NULL, *function, *next_function;
-	struct line *lines, *line, *next_line;
+	struct reasons_there *all, *function, *next;
+	struct line *spent, *late;
 
 	if (ranks->n < 2)
 		return;
-	lines = compare_lines(sum_lines(&ranks->spent));
-	for (const struct idle_sum *sum = ranks->idle->sums.by_key; sum; sum = sum->hh.next)
-		if (is_of_rank(ranks, sum) && is_unshared(lines, sum))
-			add_reason(&functions, sum);
-	HASH_EMPTY (functions, function, next_function) {
-		add_function(ranks, function);
+	spent = compare_lines(ranks, &ranks->spent);
+	late = compare_lines(ranks, &ranks->idle->sums);
+	all = sum_functions(ranks, spent, late);
+	HASH_EMPTY (all, function, next) {
+		add_function(ranks->all[function->key.owner - idle_owner_rank(0)], function);
 		free(function);
 	}
-	HASH_EMPTY (lines, line, next_line)
-		free(line);
+	free_lines(spent);
+	free_lines(late);
 }

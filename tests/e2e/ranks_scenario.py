@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""tests/e2e/ranks_scenario.py SEED FOLDER [--clean] [--buckets]: one simulated data-parallel job, drawn by the seed, recorded into FOLDER.
+"""tests/e2e/ranks_scenario.py SEED FOLDER [--clean] [--buckets] [--in-turn]: one simulated data-parallel job, drawn by the seed, recorded into FOLDER.
 
 SEED decides how many ranks (2 to 16) testapps/ranks has, how many steps (20 to 30), who is late, why, how often and by how
 much, or that nobody is, whether the all-reduce overlaps, the version of NCCL's profiler interface (4 to 6, which have GPU
 times), and offset, drift and resolution of each GPU's timer. With --clean nobody is late; with --buckets a step has several all-reduces of
-different sizes.
+different sizes. With --in-turn there are two ranks that compute in each step, now one and now the other for longer, and one of them sleeps
+in every fourth step (unless --clean): what no other rank does, in a job whose ranks are late about as long.
 
 FOLDER/trace has the traces, FOLDER/truth what really happened (tests/sim/README.md), FOLDER/planted.json what was planted, which
 is printed, too, in one line: {"seed", "ranks", "steps", "rank", "cause", "every", "ms", "overlap", "interface"}; rank is null in a
@@ -19,7 +20,7 @@ import sys
 CAUSES = ("free", "load", "sync", "cpu", "kernel")
 
 
-def draw(seed, clean, buckets):
+def draw(seed, clean, buckets, in_turn):
     chance = random.Random(seed)
     ranks = chance.choice((2, 2, 3, 4, 4, 6, 8, 8, 12, 16))
     planted = {
@@ -34,8 +35,11 @@ def draw(seed, clean, buckets):
         "interface": chance.choice((4, 5, 6)),
         "timer_step_ns": chance.choice((32, 1000)),
         "buckets": 1,
+        "in_turn": 0,
     }
-    if clean or chance.random() < 0.1:
+    if in_turn:
+        planted.update(ranks=2, steps=32, rank=1, cause="nap", every=4, ms=20, overlap=False, in_turn=10)
+    if clean or (not in_turn and chance.random() < 0.1):
         # Nor beside other work, where a rank that began late stays behind for ever, and costs nobody anything.
         planted.update(rank=None, cause=None, every=None, ms=None, overlap=False)
     if buckets:
@@ -76,6 +80,7 @@ def run(planted, folder):
         "--work-us=20000",
         "--bytes=2048",
         f"--buckets={planted['buckets']}",
+        f"--in-turn={planted['in_turn']}",
     ]
     if planted["rank"] is not None:
         command.append("--straggler={rank}:{cause}:{every}:{ms}".format(**planted))
@@ -89,7 +94,7 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     seed, folder = int(sys.argv[1]), sys.argv[2]
-    planted = draw(seed, "--clean" in sys.argv[3:], "--buckets" in sys.argv[3:])
+    planted = draw(seed, *(option in sys.argv[3:] for option in ("--clean", "--buckets", "--in-turn")))
     status = run(planted, folder)
     with open(f"{folder}/planted.json", "w") as file:
         json.dump(planted, file)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The judge of reports about ranks, on drawn jobs on the simulator (ranks_scenario.py): what is true passes, and each
-# kind of wrong report does not. Of reports themselves nothing is judged here.
+# kind of wrong report does not. Of reports themselves only those of ranks that are late in turn are judged here.
 . "$(dirname "$0")/lib.sh"
 need python3 jq
 [ -z "$first" ] || skip "programs that are not built for a sanitizer"
@@ -33,4 +33,11 @@ python3 "$here/checks/judge_ranks.py" --as-report clean >clean.json || fail "no 
 python3 "$here/checks/judge_ranks.py" clean clean.json >judged || fail "the truth of a clean run is wrong to the judge"
 jq '.findings = [{id: "straggler-rank", title: "rank 1", idle_gpu_ns: 5e6}]' clean.json >false.json
 python3 "$here/checks/judge_ranks.py" clean false.json >judged 2>wrong && fail "a straggler in a clean run, and the judge says nothing"
+
+# Ranks that are late in turn, about as long, one of which does what the other one does not; and the twin, in which none does.
+for options in "" --clean; do
+	draw 4 "turns$options" --in-turn $options
+	"$tool" report --format=json "turns$options/trace" >turns.json 2>turns.err || fail "no report of turns: $(cat turns.err)"
+	python3 "$here/checks/judge_ranks.py" "turns$options" turns.json >judged 2>wrong || fail "turns $options: $(cat wrong judged)"
+done
 exit 0

@@ -23,7 +23,7 @@ import sys
 
 CLOCK_NS = 20000
 FINDINGS = ("straggler-rank", "slow-gpu", "uneven-work")
-SITES = {"free": "cudaFree|cudaMalloc", "load": "read", "sync": "cudaDeviceSynchronize", "cpu": "", "kernel": ""}
+SITES = {"free": "cudaFree|cudaMalloc", "load": "read", "sync": "cudaDeviceSynchronize", "cpu": "", "nap": "what no other rank does", "kernel": ""}
 POINT_TO_POINT = ("Send", "Recv")
 
 
