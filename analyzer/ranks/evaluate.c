@@ -445,6 +445,8 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 	struct evaluated e = {.last = NULL, .paid = 1};
 	struct rank_step_part step = {.last = NULL};
 
+	for (struct rank_op *op = instance->ops; op; op = op->next)
+		rank_reasons_see(op);
 	e.working = is_working(ranks, instance);
 	rank_order_compare(ranks, instance);
 	rank_sample_see(ranks, instance);

@@ -8,13 +8,29 @@
 
 /* ---- what the others did not ----------------------------------------------------------------- */
 
-uint64_t rank_part_since_met(const struct rank_op *op, const struct rank_part *part)
+/* Of a part it is known how long it was in all, and when the last of it ended. */
+static uint64_t most_since_met(const struct rank_op *op, const struct rank_part *part)
 {
 	uint64_t met_ns = op->member->met_ns;
 
 	if (part->end_ns <= met_ns)
 		return 0;
 	return min_u64(part->ns, part->end_ns - met_ns);
+}
+
+void rank_reasons_see(struct rank_op *op)
+{
+	uint64_t passed_ns = op->submit_end_ns - min_u64(op->member->met_ns, op->submit_end_ns);
+	uint64_t sum_ns = 0;
+
+	for (uint32_t i = 0; i < op->n_parts; i++)
+		sum_ns += most_since_met(op, &op->parts[i]);
+	op->since_met = sum_ns > passed_ns ? (double)passed_ns / (double)sum_ns : 1;
+}
+
+uint64_t rank_part_since_met(const struct rank_op *op, const struct rank_part *part)
+{
+	return (uint64_t)((double)most_since_met(op, part) * op->since_met);
 }
 
 static uint32_t number_of(const struct rank_part *part, bool roughly)

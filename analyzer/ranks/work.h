@@ -216,6 +216,7 @@ struct rank_op {
 	bool aligned;
 	bool aside; /* in none of the sums: a digest has it because it came late */
 	bool reference; /* of the rank by which steps are counted */
+	double since_met; /* of what its parts are since the ranks met last, at most: so much is */
 	UT_hash_handle hh;
 	uint32_t n_parts;
 	struct rank_part parts[];
@@ -418,7 +419,9 @@ void rank_reasons_charge(struct ranks *ranks, struct rank_instance *instance,
 			 const struct rank_op *last, uint64_t late_ns, struct idle_part *largest,
 			 uint64_t *largest_ns);
 
-/* Of a part what was since the ranks met last: nothing before that can have made it late. */
+/* Of a part what was since the ranks met last: nothing before that can have made it late. All parts are no more than the time that has passed
+ * since: for each operation that is looked at, first. */
+void rank_reasons_see(struct rank_op *op);
 uint64_t rank_part_since_met(const struct rank_op *op, const struct rank_part *part);
 
 /* Was it a wait of the thread for its own GPU, because that has too much to do? common: other ranks wait there, too. */

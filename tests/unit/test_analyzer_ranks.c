@@ -1547,6 +1547,30 @@ static void test_long_gap_with_samples(void **state)
 	finds(job, "straggler-rank");
 }
 
+/* A thread that is ahead of its GPU did most of its step before the ranks met last, at places where it was since, too. What it did since is no
+ * more than the time that has passed: the rest of what the late one did is all of its lateness. */
+static void test_ahead(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k, n;
+
+	begin(job, 2);
+	tell_python(job);
+	computes(&job->told[1], 4 * MS);
+	for (i = 0; i < STEPS; i++) {
+		for (k = 0; k < job->ranks; k++) {
+			for (n = 0; n < 20; n++)
+				sleeps(&job->told[k], 250 * US, 0x7f000100 + n % 10);
+			launch(&job->told[k], 10 * US);
+		}
+		all_reduce(job);
+	}
+	conclude(job);
+	check(job, 100 * US);
+	assert_true(rank(job, 1)->late_ns > (STEPS - 10) * 3 * MS);
+	assert_true(charged(job, rank(job, 1), IDLE_SLEEP) > rank(job, 1)->late_ns / 100 * 95);
+}
+
 /* A step of two ranks, each of which computes for 5 ms at a line, and now one and now the other for longer. */
 static void compute_in_turn(struct job *job, unsigned int i, uint64_t more_ns)
 {
@@ -1723,6 +1747,7 @@ int main(void)
 		RANKS_TEST(test_exposed),
 		RANKS_TEST(test_on_behalf),
 		RANKS_TEST(test_long_gap_with_samples),
+		RANKS_TEST(test_ahead),
 		RANKS_TEST(test_slow_steps_with_samples),
 		RANKS_TEST(test_unshared),
 		RANKS_TEST(test_unshared_beside),
