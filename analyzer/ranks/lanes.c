@@ -44,13 +44,25 @@ static void find_likes(const struct process *process, const struct idle_part *pa
 	event->like = key;
 }
 
+/* Hosts may have the program in different folders. Of code that is not the program's only the function's name is looked at: what
+ * torch.compile generates is in files of each rank's own. */
+static uint64_t hash_line(const struct python_line *line)
+{
+	uint64_t function = hash_text(line->code->function);
+
+	if (!python_is_program(line))
+		return hash_mix(function) | 1;
+	return hash_mix((hash_text(path_basename(line->code->file)) ^ function << 1) + line->line) |
+	       1;
+}
+
 uint64_t rank_line_key(const struct process *process, const struct idle_part *part)
 {
-	const struct python_frame *frame = python_frame(part->stack);
+	const struct python_line line = python_line(part->stack);
 	uint64_t address = part->address, file, offset;
 
-	if (frame)
-		return hash_mix(hash_frame(part->stack, frame) + frame->line) | 1;
+	if (line.code)
+		return hash_line(&line);
 	if (part->stack && part->stack->function)
 		address = part->stack->function;
 	find_offset(process, address, part->at_ns, &file, &offset);
