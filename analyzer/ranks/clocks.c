@@ -173,9 +173,10 @@ static void borrow(struct rank_comm *comm, uint64_t end_ns)
 	for (size_t i = 0; of && i < comm->n_members; i++) {
 		struct rank_member *member = comm->members[i];
 		const struct rank_timer *timer = member->timer;
-		double later = fabs((double)(int64_t)(end_ns - timer->fit.at_ns));
+		double later =
+			timer->fit.at_ns ? fabs((double)(int64_t)(end_ns - timer->fit.at_ns)) : 0;
 
-		if (timer->comm != of)
+		if (timer->comm != of || later * DRIFT_LATER > ERROR_MOST_NS)
 			continue;
 		member->fit = timer->fit;
 		member->fit.error_ns += (uint64_t)(later * DRIFT_LATER);

@@ -114,7 +114,7 @@ struct clock_fit {
 	bool known;
 	int64_t offset_ns;
 	double slope;
-	uint64_t at_ns;
+	uint64_t at_ns; /* 0: it is that timer itself */
 	uint64_t error_ns; /* 95 % of the differences are no larger */
 };
 

@@ -41,6 +41,7 @@ struct job {
 		uint64_t submitted;
 	} told[RANKS];
 	uint64_t seq, id;
+	uint64_t sent[RANKS][RANKS][2]; /* sends and receives of each pair */
 	struct trace_set set;
 	struct analysis a;
 	bool open;
@@ -97,6 +98,7 @@ static void begin(struct job *job, unsigned int ranks)
 	job->random = 1;
 	job->seq = job->id = 0;
 	memset(job->wait, 0, sizeof(job->wait));
+	memset(job->sent, 0, sizeof(job->sent));
 	for (i = 0; i < ranks; i++) {
 		struct teller *t = &job->told[i];
 
@@ -286,6 +288,37 @@ static void collective_of(struct job *job, const char *func, uint64_t count, uns
 			host(t, begins[i] + 10 * US));
 	}
 	job->seq++;
+	job->id++;
+}
+
+/* A rank sends to another one. */
+static void sends(struct job *job, unsigned int from, unsigned int to)
+{
+	uint64_t begins[2], both, end;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		struct teller *t = &job->told[i ? to : from];
+
+		launch(t, 0);
+		begins[i] = t->gpu_ns + 2 * US;
+	}
+	both = begins[0] > begins[1] ? begins[0] : begins[1];
+	end = both + 20 * US;
+	for (i = 0; i < 2; i++) {
+		struct teller *t = &job->told[i ? to : from];
+
+		t->gpu_ns = end + i * 3 * US;
+		fprintf(t->out,
+			"%lluns collective func=%s comm=1 seq=%llu count=2048 id=%llu peer=%u\n",
+			host(t, t->ns), i ? "Recv" : "Send",
+			(unsigned long long)++job->sent[from][to][i], (unsigned long long)job->id,
+			i ? from : to);
+		fprintf(t->ran,
+			"%lluns collective_ran comm=1 id=%llu begin=%llu end=%llu seen=%llu\n",
+			host(t, t->gpu_ns + 30 * US), (unsigned long long)job->id,
+			timer(t, begins[i]), timer(t, t->gpu_ns), host(t, begins[i] + 10 * US));
+	}
 	job->id++;
 }
 
@@ -1384,6 +1417,26 @@ static void test_pairs(void **state)
 	assert_int_equal(rank(job, 2)->caused_ns, 0);
 }
 
+/* One collective at the begin, then only sends and receives, by timers that count from 1970 on: what was learned at the begin holds,
+ * with the drift since then as its error. */
+static void test_clocks_of_long_ago(void **state)
+{
+	struct job *job = *state;
+	unsigned int i;
+
+	job->told[0].gpu_offset = job->told[1].gpu_offset = (int64_t)1700000000 * 1000 * MS;
+	begin(job, 2);
+	all_reduce(job);
+	for (i = 0; i < 3 * STEPS; i++) {
+		sleeps(&job->told[1], 2 * MS, 0x50);
+		sends(job, 1, 0);
+	}
+	conclude(job);
+	assert_int_equal(job->a.ranks.matched, 1 + 3 * STEPS);
+	assert_true(job->a.ranks.align_error_ns < 100 * US);
+	assert_true(rank(job, 0)->wait_ns > 3 * STEPS * 19 / 10 * MS);
+}
+
 /* As many as a long run has. */
 static void test_many(void **state)
 {
@@ -1743,6 +1796,7 @@ int main(void)
 		RANKS_TEST(test_small),
 		RANKS_TEST(test_roots),
 		RANKS_TEST(test_pairs),
+		RANKS_TEST(test_clocks_of_long_ago),
 		RANKS_TEST(test_many),
 		RANKS_TEST(test_exposed),
 		RANKS_TEST(test_on_behalf),
