@@ -5,7 +5,8 @@
  * Each GPU's timer has an offset and a drift of its own. An operation in which all ranks get something of all others ends
  * on all of them within some microseconds. So the difference of its ends is the timers' difference, and what many of them
  * do not agree upon is the error. Against the host's clock there are bounds only: no kernel begins before its launch, nor
- * after somebody saw that it had.
+ * after somebody saw that it had. A launch is near its kernel's begin only where the thread is not ahead of its GPU, which may be
+ * once in many blocks: bounds hold from block to block.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #define SLOPE_MOST 1e-3 /* more is no drift of a clock */
 #define ERROR_MOST_NS 20e6 /* ends that lie further apart are no ends of one operation */
 #define DRIFT_LATER 5e-6 /* a fit of another time is off by so much more */
+#define HOST_DRIFT 20e-6 /* and bounds against a host's clock */
 
 bool rank_func_is_symmetric(uint8_t func)
 {
@@ -249,30 +251,38 @@ static void fit_timers(struct ranks *ranks, struct rank_comm *comm,
 
 /* ---- the host's clock ------------------------------------------------------------------------ */
 
-/* Bounds of the offset that makes trace time of the GPU's timer. */
-struct bounds {
-	int64_t least_ns, most_ns;
-	bool has_least, has_most;
-};
-
-static void lower(struct bounds *b, int64_t least_ns)
+static void lower(struct clock_bounds *b, int64_t least_ns)
 {
 	if (!b->has_least || least_ns > b->least_ns)
 		b->least_ns = least_ns;
 	b->has_least = true;
 }
 
-static void upper(struct bounds *b, int64_t most_ns)
+static void upper(struct clock_bounds *b, int64_t most_ns)
 {
 	if (!b->has_most || most_ns < b->most_ns)
 		b->most_ns = most_ns;
 	b->has_most = true;
 }
 
-static void bound(struct bounds *b, const struct rank_op *op)
+/* Bounds of one time hold at another one, but for the drift. */
+static void carry(struct clock_bounds *b, uint64_t at_ns)
+{
+	double later = fabs((double)(int64_t)(at_ns - b->at_ns));
+	int64_t drift_ns = llround(later * HOST_DRIFT);
+
+	if (b->has_least)
+		b->least_ns -= drift_ns;
+	if (b->has_most)
+		b->most_ns += drift_ns;
+	b->at_ns = at_ns;
+}
+
+static void bound(struct clock_bounds *b, const struct rank_op *op)
 {
 	if (!op->ran || op->by_host_times || !op->seen_ns)
 		return;
+	carry(b, op->end_ns);
 	if (op->launched)
 		lower(b, (int64_t)(op->submit_begin_ns - op->begin_ns));
 	upper(b, (int64_t)(op->seen_ns - op->begin_ns));
@@ -280,8 +290,10 @@ static void bound(struct bounds *b, const struct rank_op *op)
 }
 
 /* Where drift has made them cross, what lies between is the error all the same. */
-static void conclude(struct rank_member *member, const struct bounds *b)
+static void conclude(struct rank_member *member)
 {
+	const struct clock_bounds *b = &member->timer->host;
+
 	member->has_host = b->has_least && b->has_most;
 	if (!member->has_host)
 		return;
@@ -291,16 +303,11 @@ static void conclude(struct rank_member *member, const struct bounds *b)
 
 static void fit_hosts(struct rank_comm *comm, struct rank_instance *const *block, size_t n)
 {
-	struct bounds *bounds = xcalloc(comm->n_members + 1, sizeof(*bounds));
-
-	for (size_t i = 0; i < comm->n_members; i++)
-		comm->members[i]->n_block = i;
 	for (size_t i = 0; i < n; i++)
 		for (const struct rank_op *op = block[i]->ops; op; op = op->next)
-			bound(&bounds[op->member->n_block], op);
+			bound(&op->member->timer->host, op);
 	for (size_t i = 0; i < comm->n_members; i++)
-		conclude(comm->members[i], &bounds[i]);
-	free(bounds);
+		conclude(comm->members[i]);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

@@ -118,6 +118,13 @@ struct clock_fit {
 	uint64_t error_ns; /* 95 % of the differences are no larger */
 };
 
+/* Of the offset that makes trace time of a GPU's timer, at that time of the timer. */
+struct clock_bounds {
+	int64_t least_ns, most_ns;
+	bool has_least, has_most;
+	uint64_t at_ns;
+};
+
 /* A GPU's timer, as a process has it. */
 struct rank_timer {
 	struct timer_key {
@@ -125,6 +132,7 @@ struct rank_timer {
 	} key;
 	const struct rank_comm *comm; /* whose clock the fit is about */
 	struct clock_fit fit; /* to that of the communicator's reference */
+	struct clock_bounds host;
 	UT_hash_handle hh;
 };
 

@@ -1437,6 +1437,31 @@ static void test_clocks_of_long_ago(void **state)
 	assert_true(rank(job, 0)->wait_ns > 3 * STEPS * 19 / 10 * MS);
 }
 
+/* Threads are with their GPUs at the begin only, then ever further ahead of them. What was learnt of the host's clock holds: that a
+ * thread of one rank does more, ahead of its GPU, holds nobody up; that its GPU does more, does. */
+static void test_ahead_of_gpus(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k;
+
+	begin(job, 2);
+	for (i = 0; i < 4 * STEPS; i++) {
+		for (k = 0; k < 2; k++) {
+			if (k && i >= STEPS)
+				sleeps(&job->told[k], 200 * US, 0x50);
+			if (i >= STEPS / 2)
+				launch(&job->told[k], (k && i >= STEPS ? 1500 : 500) * US);
+		}
+		all_reduce(job);
+		for (k = 0; k < 2 && i < STEPS / 2; k++)
+			synchronizes(&job->told[k]);
+	}
+	conclude(job);
+	assert_true(job->a.ranks.host_error_ns < 100 * US);
+	near_to(rank(job, 1)->late_ns, 3 * STEPS * MS, 10 * MS);
+	assert_true(charged(job, rank(job, 1), IDLE_GPU_WORK) > rank(job, 1)->late_ns * 98 / 100);
+}
+
 /* As many as a long run has. */
 static void test_many(void **state)
 {
@@ -1797,6 +1822,7 @@ int main(void)
 		RANKS_TEST(test_roots),
 		RANKS_TEST(test_pairs),
 		RANKS_TEST(test_clocks_of_long_ago),
+		RANKS_TEST(test_ahead_of_gpus),
 		RANKS_TEST(test_many),
 		RANKS_TEST(test_exposed),
 		RANKS_TEST(test_on_behalf),
