@@ -3,8 +3,66 @@
  * one and now another.
  */
 #include "table.h"
+#include "findings/rank_words.h"
 #include "findings/straggler.h"
 #include "text/text.h"
+
+/* Of all operations in which a GPU was late, those with no more work submitted than the others had. */
+#define SAME_PERCENT 80
+
+static bool had_same_work(const struct ranks *ranks)
+{
+	uint64_t late = 0, same = 0;
+
+	for (size_t i = 0; i < ranks->n; i++) {
+		late += ranks->all[i]->gpu_late_count;
+		same += ranks->all[i]->gpu_late_same_work;
+	}
+	return same * 100 >= late * SAME_PERCENT;
+}
+
+#define NAMED_MOST 4
+
+/* "rank 0 in 30 of 63 steps, rank 1 in 31"; where no steps are known, of the operations. */
+static const char *in_turn(struct arena *texts, const struct ranks *ranks)
+{
+	bool by_steps = ranks->steps.count > 0;
+	const char *words = "";
+	size_t named = 0;
+
+	for (size_t i = 0; i < ranks->n && named < NAMED_MOST; i++) {
+		const struct rank *rank = ranks->order[i];
+		uint64_t n = by_steps ? rank->steps : rank->last_count;
+		const char *of =
+			arena_printf(texts, " of %s",
+				     by_steps ? text_count(texts, ranks->steps.count, "step")
+					      : text_count(texts, rank->timed, "collective"));
+
+		if (!n)
+			continue;
+		words = arena_printf(texts, "%s%s%s in %llu%s", words, named ? ", " : "",
+				     text_rank_name(texts, rank), (unsigned long long)n,
+				     named ? "" : of);
+		named++;
+	}
+	return words;
+}
+
+static const char *by_turns(struct arena *texts, const struct ranks *ranks,
+			    const struct straggler *h)
+{
+	return arena_printf(
+		texts,
+		"ranks wait for each other %s in collectives, %s of %s, now for one and now for "
+		"another, because the work of their GPUs takes different times: last was %s%s",
+		text_time(texts, h->late_ns),
+		text_percent(texts, (double)h->late_ns, (double)h->job_ns),
+		text_time(texts, h->job_ns), in_turn(texts, ranks),
+		had_same_work(ranks)
+			? "; it had as many operations submitted as the others, which took its "
+			  "GPU longer, as longer sequences do"
+			: "");
+}
 
 static void conclude(const struct ranks *ranks, struct found *found)
 {
@@ -19,13 +77,7 @@ static void conclude(const struct ranks *ranks, struct found *found)
 		finding->what = arena_printf(texts, "%s; its GPU had other work than the others'",
 					     straggler_words(texts, &h));
 	else
-		finding->what = arena_printf(
-			texts,
-			"ranks wait for each other %s in collectives, %s of %s, now for one and "
-			"now for another, because the work of their GPUs takes different times",
-			text_time(texts, h.late_ns),
-			text_percent(texts, (double)h.late_ns, (double)h.job_ns),
-			text_time(texts, h.job_ns));
+		finding->what = by_turns(texts, ranks, &h);
 	finding->fix = detector_uneven_work.fix;
 }
 
@@ -33,8 +85,10 @@ const struct detector detector_uneven_work = {
 	.id = "uneven-work",
 	.title = "ranks have different amounts of work, and wait for the one that has most",
 	.sees = "As slow-gpu, but the last rank's thread had submitted more or other work than "
-		"the others'; or the last rank changes, and ranks wait a tenth of the job's "
-		"time for GPUs that are still at work.",
+		"the others'; or the last rank changes, and ranks wait a quarter of the job's "
+		"time for GPUs that are still at work. Where collectives run beside other work, "
+		"a GPU that took longer for as many operations before the first of them is taken "
+		"to do so beside the rest, too.",
 	.blind = "Kernels that take longer because of their data.",
 	.fix = "Divide the work evenly: batches of the same number of tokens (sort or pack "
 	       "sequences by length), the same number of layers or experts for each rank.",

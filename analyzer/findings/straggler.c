@@ -270,16 +270,26 @@ static void price_of_rank(const struct ranks *ranks, struct finding *finding,
 				 (double)rank->late_ns, (double)rank->late_ns);
 }
 
-/* rank NULL: of all. */
-static void straggler_price(const struct ranks *ranks, struct finding *finding,
-			    const struct rank *rank)
+/* Work that is divided evenly makes the last rank faster by no more than the mean of all waits, and the others slower. */
+static void price_of_even_work(const struct ranks *ranks, struct cost *cost)
 {
+	cost->gain_high_ns = min_u64(cost->gain_high_ns, cost->idle_gpu_ns / ranks->n);
+	cost->gain_low_ns = min_u64(cost->gain_low_ns, cost->gain_high_ns);
+}
+
+static void straggler_price(const struct ranks *ranks, struct finding *finding,
+			    const struct straggler *h)
+{
+	const struct rank *rank = h->mostly ? h->rank : NULL; /* NULL: all of them */
+
 	finding_set_cost(finding, rank ? rank->late_ns : ranks->late_ns);
 	finding->cost.idle_gpu_known = true;
 	if (rank)
 		price_of_rank(ranks, finding, rank);
 	else
 		finding->cost.idle_gpu_ns = paid_by_all(ranks);
+	if (h->by == STRAGGLER_BY_WORK)
+		price_of_even_work(ranks, &finding->cost);
 }
 
 struct finding *straggler_finding(const struct detector *detector, const struct ranks *ranks,
@@ -290,7 +300,7 @@ struct finding *straggler_finding(const struct detector *detector, const struct 
 	finding->origin.process = h->rank->process;
 	finding->origin.processes = 1;
 	finding->count = h->rank->last_count;
-	straggler_price(ranks, finding, h->mostly ? h->rank : NULL);
+	straggler_price(ranks, finding, h);
 	return finding;
 }
 

@@ -150,6 +150,7 @@ static void add_waited_for(struct ranks *ranks, struct rank *rank, const struct 
 
 struct evaluated {
 	struct rank_op *last; /* NULL: nobody */
+	const struct rank_op *first; /* who waited longest for it; NULL: nobody */
 	uint64_t wait_ns, late_ns, held_ns;
 	double paid; /* of the wait, that part */
 	bool working;
@@ -165,7 +166,10 @@ static void add_waits(struct ranks *ranks, const struct rank_instance *instance,
 		op->wait_ns = take_new(&op->member->waited_until_ns, op->begin_ns, ns);
 		if (!op->wait_ns || op->member->rank == e->last->member->rank)
 			continue;
-		e->late_ns = max_u64(e->late_ns, op->wait_ns);
+		if (op->wait_ns > e->late_ns) {
+			e->late_ns = op->wait_ns;
+			e->first = op;
+		}
 		e->wait_ns += op->wait_ns;
 		if (e->working)
 			add_waited_for(ranks, op->member->rank, e->last->member->rank, op->wait_ns);
@@ -193,19 +197,32 @@ static uint64_t held_by(const struct rank_instance *instance, const struct rank_
 /*
  * Of the time that others waited for the last one, what is paid. Where nothing has waited for the operation before, that
  * rank was behind already, and the others' own work went on beside the wait: then only what it has fallen back further
- * counts. It is no less than that: it may have fallen back beside its own GPU's work, too.
+ * counts. It is no less than what it is behind by now; nor, if its GPU takes longer for the same work, than what it has fallen back by
+ * that since the operation before.
  */
 static void find_paid(struct evaluated *e)
 {
 	struct rank_member *member = e->last->member;
-	uint64_t all_ns = e->late_ns;
+	uint64_t all_ns = e->late_ns, since_ns, back_ns;
 
 	if (!e->last->continues)
 		member->behind_ns = 0;
+	since_ns = e->last->begin_ns - min_u64(member->ended_ns, e->last->begin_ns);
+	back_ns = (uint64_t)(e->last->continues ? member->slower * (double)since_ns : 0);
 	e->late_ns -= min_u64(member->behind_ns, all_ns);
+	e->late_ns = max_u64(e->late_ns, min_u64(back_ns, all_ns));
 	member->behind_ns += e->late_ns;
 	e->held_ns = min_u64(e->held_ns, e->late_ns);
 	e->paid = (double)e->late_ns / (double)all_ns;
+}
+
+#define BEHIND_NS 50000 /* from the end of an operation to the begin of one that waited for it */
+
+/* Did it begin as soon as the operation before had ended? Then its rank would have come earlier, had that not waited. */
+static bool came_behind(const struct rank_op *op)
+{
+	return op->continues &&
+	       op->begin_ns - min_u64(op->member->ended_ns, op->begin_ns) < BEHIND_NS;
 }
 
 /* Those behind which something waits: what is late there, certainly holds it up. */
@@ -220,6 +237,7 @@ static void see_end_of_row(struct rank_comm *comm)
 	comm->row_last = NULL;
 }
 
+/* late_ns: the longest wait in it. */
 static void see_in_row(const struct rank_instance *instance, const struct evaluated *e,
 		       uint64_t late_ns)
 {
@@ -227,6 +245,8 @@ static void see_in_row(const struct rank_instance *instance, const struct evalua
 		see_end_of_row(instance->comm);
 	instance->comm->row_last = e->last && e->working ? e->last->member->rank : NULL;
 	instance->comm->row_late_ns = late_ns;
+	if (e->last && came_behind(e->first))
+		instance->comm->row_late_ns = max_u64(late_ns, e->last->member->behind_ns);
 }
 
 void rank_evaluate_end(struct rank_comm *comm)
@@ -374,13 +394,15 @@ static void show(struct ranks *ranks, struct rank_instance *instance, const stru
 
 /* ---- an operation ---------------------------------------------------------------------------- */
 
-/* When the ranks were together last, on the clock of each one's host. */
+/* When the ranks were together last, by its GPU's timer and on the clock of its host. */
 static void set_met(const struct rank_instance *instance)
 {
 	for (const struct rank_op *op = instance->ops; op; op = op->next) {
 		struct rank_member *member = op->member;
 		uint64_t end_ns = op->end_ns;
 
+		if (op->ran)
+			member->ended_ns = op->end_ns;
 		if (!op->ran || (!op->by_host_times && !member->has_host))
 			continue;
 		if (!op->by_host_times)
@@ -444,6 +466,7 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 {
 	struct evaluated e = {.last = NULL, .paid = 1};
 	struct rank_step_part step = {.last = NULL};
+	uint64_t late_ns;
 
 	for (struct rank_op *op = instance->ops; op; op = op->next)
 		rank_reasons_see(op);
@@ -462,11 +485,12 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 	e.last = last_of(instance);
 	add_waits(ranks, instance, &e);
 	add_times(instance, &e);
-	see_in_row(instance, &e, e.late_ns);
+	late_ns = e.late_ns;
 	if (e.last) {
 		e.held_ns = held_by(instance, e.last, e.late_ns);
 		find_paid(&e);
 	}
+	see_in_row(instance, &e, late_ns);
 	show(ranks, instance, e.last);
 	if (e.last && !e.working) {
 		e.last->member->rank->start_caused_ns += e.wait_ns;
@@ -484,7 +508,7 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 		add_to_last(ranks, instance, &e, &step);
 	for (const struct rank_op *op = instance->ops; op; op = op->next)
 		if (op != e.last)
-			rank_reasons_in_time(op->member);
+			rank_reasons_in_time(op);
 	step.wait_ns = e.wait_ns;
 	step.late_ns = e.late_ns;
 	rank_steps_add(ranks, instance, &step);

@@ -229,9 +229,24 @@ static void charge_gpu(struct charging *c, const struct rank_reasons *reasons)
 	lag->known = true;
 }
 
-void rank_reasons_in_time(struct rank_member *member)
+void rank_reasons_in_time(const struct rank_op *op)
 {
-	member->lag = (struct rank_lag){.known = true};
+	op->member->lag = (struct rank_lag){.known = true};
+	if (!op->continues)
+		op->member->slower = 0;
+}
+
+/* With as many operations as the others had, its GPU was late by so much. */
+static void see_slower(const struct rank_op *op, bool same_work, uint64_t gpu_ns)
+{
+	struct rank_member *member = op->member;
+	uint64_t own_ns = op->begin_ns - min_u64(member->ended_ns, op->begin_ns);
+
+	if (op->continues)
+		return;
+	member->slower = 0;
+	if (same_work && member->ended_ns && own_ns)
+		member->slower = (double)min_u64(gpu_ns, own_ns) / (double)own_ns;
 }
 
 /* Did the thread wait there for its own GPU because the program asked for it, or because that has too much to do? */
@@ -260,17 +275,19 @@ bool rank_waits_for_own_gpu(const struct ranks *ranks, const struct idle_part *p
 /* What begins no later than so long after its submission was on the way; what begins later waited for its GPU. */
 #define ON_THE_WAY_NS 50000
 
-static bool gpu_was_late(const struct rank_op *op)
+/* How long it waited for its GPU, which had all before it already; 0: it was on the way, or it is not known. */
+static uint64_t queued_of(const struct rank_op *op)
 {
 	const struct rank_member *member = op->member;
-	uint64_t begin_ns = op->begin_ns;
+	uint64_t begin_ns = op->begin_ns, since_ns = op->submit_end_ns;
 
-	if (op->by_host_times)
-		return begin_ns > op->submit_end_ns + ON_THE_WAY_NS;
-	if (!member->has_host || !op->launched)
-		return false;
-	begin_ns += (uint64_t)member->host_offset_ns;
-	return begin_ns > op->submit_end_ns + ON_THE_WAY_NS + member->host_error_ns;
+	if (!op->by_host_times && (!member->has_host || !op->launched))
+		return 0;
+	if (!op->by_host_times) {
+		begin_ns += (uint64_t)member->host_offset_ns;
+		since_ns += member->host_error_ns;
+	}
+	return begin_ns > since_ns + ON_THE_WAY_NS ? begin_ns - since_ns : 0;
 }
 
 static uint64_t median_work(const struct others *others)
@@ -280,6 +297,16 @@ static uint64_t median_work(const struct others *others)
 	for (size_t i = 0; i < others->n; i++)
 		values[i] = others->all[i]->gpu_operations;
 	return median_u64(values, others->n);
+}
+
+#define ABOUT_AS_MANY 20 /* they differ by no more than one of so many */
+
+static bool has_same_work(const struct rank_op *op, const struct others *others)
+{
+	uint64_t own = op->gpu_operations, theirs = median_work(others);
+	uint64_t more = own > theirs ? own - theirs : theirs - own;
+
+	return others->n && more * ABOUT_AS_MANY <= theirs;
 }
 
 static void see_gpu_late(struct rank *rank, const struct rank_reasons *reasons, uint64_t ns,
@@ -318,26 +345,67 @@ static void add_parts(struct rank_reasons *reasons, const struct ranks *ranks,
 	}
 }
 
+/* Is the thread preparing and submitting work then? More of it takes longer, while the GPU is at it. */
+static bool submits(const struct rank_part *part)
+{
+	enum idle_cause cause = part->place->longest.cause;
+
+	return cause == IDLE_LAUNCH || cause == IDLE_PYTHON || cause == IDLE_CPU;
+}
+
+static bool has_other_work(const struct rank_op *op, const struct others *others)
+{
+	return rank_func_is_between_two(op->instance->func) ||
+	       (others->n && !has_same_work(op, others) &&
+		op->gpu_operations > median_work(others));
+}
+
+/*
+ * Of the lateness, what its GPU's work made, where that had been given other work than the others': while an operation waits for its
+ * GPU, the GPU works, however long its thread took to submit that work. What the thread did besides comes first. Loses e's parts
+ * of submitting that are not needed.
+ */
+static uint64_t take_work(const struct rank_op *op, uint64_t late_ns, struct excess *e)
+{
+	uint64_t submitting_ns = 0, rest_ns, work_ns, most_ns;
+
+	for (uint32_t i = 0; i < op->n_parts; i++)
+		submitting_ns += submits(&op->parts[i]) ? e->ns[i] : 0;
+	rest_ns = min_u64(e->sum_ns - submitting_ns, late_ns);
+	work_ns = min_u64(queued_of(op), late_ns - rest_ns);
+	most_ns = late_ns - rest_ns - work_ns;
+	for (uint32_t i = 0; i < op->n_parts && submitting_ns > most_ns; i++) {
+		uint64_t ns = e->ns[i];
+
+		if (!submits(&op->parts[i]))
+			continue;
+		e->ns[i] = (uint64_t)((double)ns * (double)most_ns / (double)submitting_ns);
+		e->sum_ns -= ns - e->ns[i];
+	}
+	return work_ns;
+}
+
 void rank_reasons_find(const struct ranks *ranks, struct rank_instance *instance,
 		       const struct rank_op *op, uint64_t late_ns, struct rank_reasons *reasons)
 {
-	struct idle_part bare = {.cause = gpu_was_late(op) ? IDLE_GPU_WORK : IDLE_UNEXPLAINED,
+	struct idle_part bare = {.cause = queued_of(op) ? IDLE_GPU_WORK : IDLE_UNEXPLAINED,
 				 .fn = NO_FUNCTION,
 				 .fn_before = NO_FUNCTION,
 				 .at_ns = op->submit_begin_ns};
-	uint64_t left_ns = late_ns;
+	uint64_t left_ns, work_ns;
 	struct others others;
-	struct excess e;
+	struct excess e = {.sum_ns = 0};
 
 	reasons->n = 0;
 	choose_others(instance, op, &others);
-	if (others.n && !op->first) {
+	if (others.n && !op->first)
 		find_excess(op, &others, &e);
-		add_parts(reasons, ranks, op, &e, &left_ns);
-	}
+	work_ns = has_other_work(op, &others) ? take_work(op, late_ns, &e) : 0;
+	left_ns = late_ns - work_ns;
+	add_parts(reasons, ranks, op, &e, &left_ns);
 	reasons->rounding_ns = left_ns * 100 <= late_ns && left_ns < late_ns ? left_ns : 0;
-	add_reason(reasons, &bare, NULL, left_ns - reasons->rounding_ns);
-	reasons->same_work = others.n && op->gpu_operations == median_work(&others);
+	add_reason(reasons, &bare, NULL, work_ns + left_ns - reasons->rounding_ns);
+	reasons->same_work = has_same_work(op, &others);
 }
 
 void rank_reasons_charge(struct ranks *ranks, struct rank_instance *instance,
@@ -356,4 +424,5 @@ void rank_reasons_charge(struct ranks *ranks, struct rank_instance *instance,
 	charge_gpu(&c, &reasons);
 	charge(&c, largest, NULL, reasons.rounding_ns);
 	see_gpu_late(last->member->rank, &reasons, c.gpu_ns, late_ns);
+	see_slower(last, reasons.same_work, c.gpu_ns);
 }

@@ -183,6 +183,9 @@ struct rank_member {
 	struct rank_lag lag;
 	/* So far it is behind the others since something waited for its operations: evaluate.c. */
 	uint64_t behind_ns;
+	/* Since then, of its GPU's time for its own work, what the others' do not take for the same: 0 … 1. */
+	double slower;
+	uint64_t ended_ns; /* its operation before, by the GPU's timer; 0: none yet */
 	uint64_t behind_middle_ns; /* the same behind the middle of the ranks: job/matched.c */
 	uint64_t sampled_end_ns; /* of its operation before, by the GPU's timer: sample.c */
 	size_t sampled_comm_1; /* its communicator in the rank's samples */
@@ -417,7 +420,7 @@ struct rank_reasons {
 	} all[PARTS_MOST + 1];
 	uint32_t n;
 	uint64_t rounding_ns;
-	bool same_work; /* as many operations of the GPU had been submitted as the others' */
+	bool same_work; /* about as many operations of the GPU had been submitted as the others' */
 };
 void rank_reasons_find(const struct ranks *ranks, struct rank_instance *instance,
 		       const struct rank_op *op, uint64_t late_ns, struct rank_reasons *reasons);
@@ -436,7 +439,7 @@ uint64_t rank_part_since_met(const struct rank_op *op, const struct rank_part *p
 bool rank_waits_for_own_gpu(const struct ranks *ranks, const struct idle_part *part, bool common);
 
 /* Nobody came later than this member. */
-void rank_reasons_in_time(struct rank_member *member);
+void rank_reasons_in_time(const struct rank_op *op);
 
 /* ---- unshared.c ------------------------------------------------------------------------------ */
 

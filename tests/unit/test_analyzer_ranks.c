@@ -229,6 +229,17 @@ static void synchronizes(struct teller *t)
 	t->ns = end;
 }
 
+/* The thread waits for its GPU and the collectives, and with it the GPU. */
+static void waits_for_collectives(struct teller *t)
+{
+	uint64_t gpu = t->gpu_ns > t->beside_ns ? t->gpu_ns : t->beside_ns;
+	uint64_t end = (gpu > t->ns ? gpu : t->ns) + 5 * US;
+
+	fprintf(t->out, "%lluns op cudaDeviceSynchronize caller=0x28 duration=%lluns\n",
+		host(t, end), (unsigned long long)(end - t->ns));
+	t->ns = t->gpu_ns = end;
+}
+
 static void frees(struct teller *t, uint64_t ns)
 {
 	t->ns += ns;
@@ -1311,6 +1322,98 @@ static void test_uneven_for_a_while(void **state)
 	}
 }
 
+#define IN_STEP 4
+
+/* The end of a step whose collectives run beside the work that comes before the next one. Before the last one there is little. */
+static void buckets(struct job *job, const uint64_t each_ns[])
+{
+	unsigned int b, k, n;
+
+	for (b = 0; b < IN_STEP; b++) {
+		for (k = 0; k < job->ranks; k++)
+			for (n = 0; n < 4; n++)
+				launch(&job->told[k],
+				       b + 1 < IN_STEP ? each_ns[k] : each_ns[k] / 10);
+		collective_of(job, "AllReduce", 1024 + b, UINT32_MAX);
+	}
+	for (k = 0; k < job->ranks; k++)
+		waits_for_collectives(&job->told[k]);
+}
+
+/* The work of the one and of the other takes four times as long, in turn. It does so before the first collective, and on beside them.
+ * The twin's thread is late by as much at the first one, and all else takes as long. */
+static void test_uneven_beside(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, asleep;
+
+	job->beside = job->own_stream = true;
+	for (asleep = 0; asleep < 2; asleep++) {
+		begin(job, 2);
+		for (i = 0; i < STEPS; i++) {
+			uint64_t each_ns[2] = {100 * US, 100 * US};
+
+			if (asleep)
+				sleeps(&job->told[i % 2], 1200 * US, 0x50);
+			else
+				each_ns[i % 2] *= 4;
+			buckets(job, each_ns);
+		}
+		conclude_into(job, "r");
+		analyze(job);
+		near_to(job->a.ranks.late_ns, STEPS * (asleep ? 1200 : 3720) * US,
+			(asleep ? 8 : 24) * MS);
+		finds_that_says(job, asleep ? NULL : "uneven-work",
+				"rank 0 in 48 of 95 steps, rank 1 in 47; it had as many");
+	}
+}
+
+enum more { MORE_WORK, MORE_SYNCHRONISING, MORE_SLEEP };
+
+static void does_more(struct teller *t, enum more what)
+{
+	unsigned int n;
+
+	if (what == MORE_SLEEP)
+		sleeps(t, 2 * MS, 0x50);
+	for (n = 0; n < 20 && what != MORE_SLEEP; n++) {
+		computes(t, 40 * US);
+		launch(t, 100 * US);
+		if (what == MORE_SYNCHRONISING)
+			synchronizes(t);
+	}
+}
+
+/* Beside collectives: one rank has more work for its GPU, which it takes a while to submit. In the twins it waits for each piece of
+ * that, or sleeps. */
+static void test_more_work_beside(void **state)
+{
+	static const uint64_t each_ns[2] = {100 * US, 100 * US};
+	struct job *job = *state;
+	unsigned int i;
+	enum more what;
+
+	job->beside = job->own_stream = true;
+	for (what = MORE_WORK; what <= MORE_SLEEP; what++) {
+		begin(job, 2);
+		all_reduce(job); /* begins right behind its launch */
+		waits_for_collectives(&job->told[0]);
+		waits_for_collectives(&job->told[1]);
+		for (i = 0; i < STEPS; i++) {
+			does_more(&job->told[1], what);
+			launch(&job->told[0], 2 * MS);
+			launch(&job->told[1], 2 * MS);
+			buckets(job, each_ns);
+		}
+		conclude_into(job, "r");
+		analyze(job);
+		if (what != MORE_SYNCHRONISING)
+			near_to(rank(job, 1)->late_ns, STEPS * 2 * MS, 10 * MS);
+		finds_that_says(job, what == MORE_WORK ? "uneven-work" : "straggler-rank",
+				"holds the other ranks up");
+	}
+}
+
 /* Many of one kind in a row; the twin has work between them. */
 static void test_small(void **state)
 {
@@ -1818,6 +1921,8 @@ int main(void)
 		RANKS_TEST(test_missing_where_the_begin_is),
 		RANKS_TEST(test_uneven),
 		RANKS_TEST(test_uneven_for_a_while),
+		RANKS_TEST(test_uneven_beside),
+		RANKS_TEST(test_more_work_beside),
 		RANKS_TEST(test_small),
 		RANKS_TEST(test_roots),
 		RANKS_TEST(test_pairs),
