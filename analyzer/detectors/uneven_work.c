@@ -73,12 +73,19 @@ static void conclude(const struct ranks *ranks, struct found *found)
 	if (h.by != STRAGGLER_BY_WORK)
 		return;
 	finding = straggler_finding(&detector_uneven_work, ranks, &h, found);
-	if (h.mostly)
+	if (h.stages)
+		finding->what = arena_printf(texts, "%s; its GPU works longer than theirs",
+					     straggler_words(texts, &h));
+	else if (h.mostly)
 		finding->what = arena_printf(texts, "%s; its GPU had other work than the others'",
 					     straggler_words(texts, &h));
 	else
 		finding->what = by_turns(texts, ranks, &h);
-	finding->fix = detector_uneven_work.fix;
+	finding->fix =
+		h.stages ? "Move layers from that rank's stage to the others', until all wait as "
+			   "long in sends and receives. What they wait then is the "
+			   "schedule's: more microbatches a step make it less."
+			 : detector_uneven_work.fix;
 }
 
 const struct detector detector_uneven_work = {
@@ -88,7 +95,9 @@ const struct detector detector_uneven_work = {
 		"the others'; or the last rank changes, and ranks wait a quarter of the job's "
 		"time for GPUs that are still at work. Where collectives run beside other work, "
 		"a GPU that took longer for as many operations before the first of them is taken "
-		"to do so beside the rest, too.",
+		"to do so beside the rest, too. Of ranks that wait in sends and receives, as the "
+		"stages of a pipeline do, the one that waits least has most work: it is named if stages "
+		"of equal work would save 5 % of the job's time.",
 	.blind = "Kernels that take longer because of their data.",
 	.fix = "Divide the work evenly: batches of the same number of tokens (sort or pack "
 	       "sequences by length), the same number of layers or experts for each rank.",

@@ -19,6 +19,7 @@
 #define SPREAD_MOST \
 	3 /* a reason of less than one of so many parts of the lateness is not the reason */
 #define SEVERAL_LEAST_PART 4 /* of the job's time, that it was held up by one and another */
+#define STAGES_LEAST_PART 20 /* of the job's time, that stages of equal work would save */
 
 static uint64_t part_of(uint64_t percent, uint64_t ns)
 {
@@ -40,10 +41,16 @@ static bool is_always_last(const struct ranks *ranks, const struct rank *rank)
 	return rank->last_count * 100 >= rank->timed * ALWAYS_PERCENT;
 }
 
-/* By all that made it late but the longest. */
+/* Of all that made it late but the longest. */
+static bool is_by_gpu(const struct rank *rank)
+{
+	return rank->gpu_late_ns - rank->longest_gpu_late_ns >=
+	       part_of(GPU_PERCENT, usual_ns(rank));
+}
+
 static enum straggler_by judge_rank(const struct ranks *ranks, const struct rank *rank)
 {
-	if (rank->gpu_late_ns - rank->longest_gpu_late_ns < part_of(GPU_PERCENT, usual_ns(rank)))
+	if (!is_by_gpu(rank))
 		return STRAGGLER_BY_HOST;
 	return rank->gpu_late_same_work * 100 >= rank->gpu_late_count * SAME_PERCENT &&
 			       is_always_last(ranks, rank)
@@ -187,6 +194,65 @@ static void find_unshared(const struct ranks *ranks, struct straggler *h)
 	h->by = STRAGGLER_BY_HOST;
 }
 
+bool straggler_stages(const struct ranks *ranks, struct straggler *h)
+{
+	uint64_t messages_ns = 0, sum_ns = 0;
+
+	for (size_t i = 0; i < ranks->n; i++) {
+		const struct rank *rank = ranks->all[i];
+
+		if (!rank->messages)
+			continue;
+		messages_ns += rank->messages_wait_ns;
+		sum_ns += rank->wait_ns;
+		if (!h->n_stages++ || rank->wait_ns < h->rank->wait_ns)
+			h->rank = rank;
+	}
+	h->stages = h->n_stages > 1 && messages_ns > ranks->wait_ns / 2;
+	if (h->stages) {
+		h->waits_ns = h->rank->wait_ns;
+		h->more_ns = sum_ns - h->n_stages * h->waits_ns;
+	}
+	return h->stages;
+}
+
+/* The same work, divided evenly, would take all of them so much less. */
+static uint64_t saved_by_even(const struct straggler *h)
+{
+	return h->more_ns / h->n_stages;
+}
+
+/* The same, at least: a rank may also wait outside of all operations. Its GPU certainly worked for so long, the others' at most. */
+static uint64_t saved_for_sure(const struct ranks *ranks, const struct straggler *h)
+{
+	uint64_t sum_ns = h->rank->work_ns, mean_ns;
+
+	for (size_t i = 0; i < ranks->n; i++)
+		if (ranks->all[i]->messages && ranks->all[i] != h->rank)
+			sum_ns += h->job_ns - min_u64(ranks->all[i]->wait_ns, h->job_ns);
+	mean_ns = sum_ns / h->n_stages;
+	return h->rank->work_ns - min_u64(mean_ns, h->rank->work_ns);
+}
+
+static bool is_worth_it(const struct straggler *h, uint64_t saved_ns)
+{
+	uint64_t usual = saved_ns - min_u64(h->rank->longest_late_ns, saved_ns);
+
+	return rank_late_is_significant(usual, h->job_ns) &&
+	       saved_ns >= h->job_ns / STAGES_LEAST_PART;
+}
+
+static void judge_stages(const struct ranks *ranks, struct straggler *h)
+{
+	if (!is_worth_it(h, saved_by_even(h)))
+		return;
+	if (!is_by_gpu(h->rank))
+		h->by = STRAGGLER_BY_HOST;
+	else if (is_worth_it(h, saved_for_sure(ranks, h)))
+		h->by = STRAGGLER_BY_WORK;
+	h->mostly = h->by != STRAGGLER_NONE;
+}
+
 struct straggler straggler_find(const struct ranks *ranks)
 {
 	struct straggler h = {.late_ns = ranks->late_ns, .wait_ns = ranks->wait_ns};
@@ -208,6 +274,10 @@ struct straggler straggler_find(const struct ranks *ranks)
 	if (!h.rank || !rank_late_is_significant(h.late_ns, h.job_ns) ||
 	    !rank_late_is_significant(most_exposed_ns(ranks), h.job_ns))
 		return h;
+	if (straggler_stages(ranks, &h)) {
+		judge_stages(ranks, &h);
+		return h;
+	}
 	outstanding = stands_out(ranks, h.rank);
 	h.mostly = outstanding && is_surely_late(h.rank, h.job_ns) &&
 		   rank_parts_systematic(&ranks->parts, h.rank->index, ranks->n);
@@ -277,6 +347,14 @@ static void price_of_even_work(const struct ranks *ranks, struct cost *cost)
 	cost->gain_low_ns = min_u64(cost->gain_low_ns, cost->gain_high_ns);
 }
 
+static void price_of_stages(const struct straggler *h, struct cost *cost)
+{
+	cost->own_ns = h->more_ns / (h->n_stages - 1);
+	cost->gain_low_ns = 0;
+	cost->gain_high_ns = saved_by_even(h);
+	cost->idle_gpu_ns = h->more_ns;
+}
+
 static void straggler_price(const struct ranks *ranks, struct finding *finding,
 			    const struct straggler *h)
 {
@@ -288,7 +366,9 @@ static void straggler_price(const struct ranks *ranks, struct finding *finding,
 		price_of_rank(ranks, finding, rank);
 	else
 		finding->cost.idle_gpu_ns = paid_by_all(ranks);
-	if (h->by == STRAGGLER_BY_WORK)
+	if (h->stages)
+		price_of_stages(h, &finding->cost);
+	else if (h->by == STRAGGLER_BY_WORK)
 		price_of_even_work(ranks, &finding->cost);
 }
 
@@ -304,8 +384,27 @@ struct finding *straggler_finding(const struct detector *detector, const struct 
 	return finding;
 }
 
+/* "rank 1 (GPU 1) holds the other ranks up: each of them waited 12.8 s longer than it did, mostly in sends and receives, 60 % of
+ * 21.42 s, …" */
+static const char *stage_words(struct arena *texts, const struct straggler *h)
+{
+	uint64_t each_ns = h->more_ns / (h->n_stages - 1);
+
+	return arena_printf(
+		texts,
+		"%s holds the other ranks up: each of them waited %s longer than it did%s, mostly "
+		"in sends and receives, %s of %s; the %s that it waited itself are what the "
+		"schedule costs where all have as much to do (the bubble of a pipeline)",
+		text_rank_where(texts, h->rank), text_time(texts, each_ns),
+		h->n_stages > 2 ? " on average" : "",
+		text_percent(texts, (double)each_ns, (double)h->job_ns),
+		text_time(texts, h->job_ns), text_time(texts, h->waits_ns));
+}
+
 const char *straggler_words(struct arena *texts, const struct straggler *h)
 {
+	if (h->stages)
+		return stage_words(texts, h);
 	return arena_printf(
 		texts,
 		"%s holds the other ranks up: it came last to %llu of %s, and the others "

@@ -22,6 +22,11 @@ struct straggler {
 	bool mostly; /* for most of the time; or for what no other rank does */
 	uint64_t
 		job_ns; /* of its steps; else from the first operation of a rank to its last one, the longest */
+	/* Ranks send to each other and wait mostly in that, as a pipeline's stages do. Each is late because others were; but who waits least has most
+	 * to do: that is `rank`. waits_ns is how long it waits, more_ns how much longer the others do, together. */
+	bool stages;
+	size_t n_stages;
+	uint64_t waits_ns, more_ns;
 	uint64_t late_ns; /* of all ranks */
 	uint64_t wait_ns; /* likewise */
 };
@@ -46,6 +51,9 @@ const struct idle_part *straggler_part(const struct idle *idle, const struct idl
 /* A new finding of a detector: whose, how often, and what it costs. */
 struct finding *straggler_finding(const struct detector *detector, const struct ranks *ranks,
 				  const struct straggler *h, struct found *found);
+
+/* Ranks send to each other, and that is where they wait: who is in it, and the one that waits least. */
+bool straggler_stages(const struct ranks *ranks, struct straggler *h);
 
 /* "rank 1 (GPU 1) holds the other ranks up: it came last to 12 of 196 collectives, and the others waited 243.9 ms for it,
  * 14 % of 1.8 s" */

@@ -4,7 +4,7 @@
  *
  * Each GPU's timer has an offset and a drift of its own. An operation in which all ranks get something of all others ends
  * on all of them within some microseconds. So the difference of its ends is the timers' difference, and what many of them
- * do not agree upon is the error. Against the host's clock there are bounds only: no kernel begins before its launch, nor
+ * do not agree upon is the error. Sends and receives bound it. Against the host's clock there are bounds only: no kernel begins before its launch, nor
  * after somebody saw that it had. A launch is near its kernel's begin only where the thread is not ahead of its GPU, which may be
  * once in many blocks: bounds hold from block to block.
  */
@@ -23,6 +23,13 @@ bool rank_func_is_symmetric(uint8_t func)
 {
 	return func == SPY_NCCL_ALL_REDUCE || func == SPY_NCCL_ALL_GATHER ||
 	       func == SPY_NCCL_REDUCE_SCATTER || func == SPY_NCCL_ALL_TO_ALL;
+}
+
+static int64_t aligned(const struct clock_fit *fit, uint64_t ns)
+{
+	double later = (double)(int64_t)(ns - fit->at_ns);
+
+	return (int64_t)ns + fit->offset_ns + (fit->slope != 0 ? llround(fit->slope * later) : 0);
 }
 
 /* ---- a line through pairs -------------------------------------------------------------------- */
@@ -165,6 +172,125 @@ static void fit_member(const struct ranks *ranks, struct rank_member *member, st
 					 .error_ns = (uint64_t)llround(error)};
 }
 
+/* ---- bounds ---------------------------------------------------------------------------------- */
+
+static void lower(struct clock_bounds *b, int64_t least_ns)
+{
+	if (!b->has_least || least_ns > b->least_ns)
+		b->least_ns = least_ns;
+	b->has_least = true;
+}
+
+static void upper(struct clock_bounds *b, int64_t most_ns)
+{
+	if (!b->has_most || most_ns < b->most_ns)
+		b->most_ns = most_ns;
+	b->has_most = true;
+}
+
+/* Bounds of one time hold at another one, but for the drift. */
+static void carry(struct clock_bounds *b, uint64_t at_ns, double drift)
+{
+	double later = fabs((double)(int64_t)(at_ns - b->at_ns));
+	int64_t drift_ns = llround(later * drift);
+
+	if (b->has_least)
+		b->least_ns -= drift_ns;
+	if (b->has_most)
+		b->most_ns += drift_ns;
+	b->at_ns = at_ns;
+}
+
+static int64_t between(const struct clock_bounds *b)
+{
+	return b->least_ns + (b->most_ns - b->least_ns) / 2;
+}
+
+/* Where drift has made them cross, what lies between is the error all the same. */
+static uint64_t left_open(const struct clock_bounds *b)
+{
+	return (uint64_t)llabs(b->most_ns - b->least_ns) / 2;
+}
+
+/* ---- sends and receives ---------------------------------------------------------------------- */
+
+/*
+ * No receive ends before its send: the last of the data comes from there. A send may end long before its receive has begun, where
+ * the data fit into NCCL's buffers. So a rank's receives bound its timer's offset from below and its sends from above,
+ * closely where the receiver has waited for the data.
+ */
+static void bound_by_message(struct rank_member *reference, const struct rank_op *op,
+			     const struct rank_op *other)
+{
+	struct rank_messages *m = &op->member->messages;
+	int64_t offset_ns = aligned(&other->member->fit, other->end_ns) - (int64_t)op->end_ns;
+
+	if (m->reference != reference)
+		*m = (struct rank_messages){.reference = reference};
+	if (!m->since_ns)
+		m->since_ns = op->end_ns;
+	carry(&m->bounds, op->end_ns, DRIFT_LATER);
+	if (op->member->number == op->instance->key.from)
+		upper(&m->bounds, offset_ns);
+	else
+		lower(&m->bounds, offset_ns);
+}
+
+/* Between a rank whose timer is fitted and one whose timer is not. */
+static void see_message(struct rank_member *reference, const struct rank_instance *message)
+{
+	const struct rank_op *a = message->ops, *b = a ? a->next : NULL;
+
+	if (!rank_func_is_between_two(message->func) || !b || !a->ran || !b->ran ||
+	    a->by_host_times || b->by_host_times || a->member->fitted == b->member->fitted)
+		return;
+	if (b->member->fitted)
+		bound_by_message(reference, a, b);
+	else
+		bound_by_message(reference, b, a);
+}
+
+/* The fit is for all of the block, the bounds are for its end. */
+static bool fit_by_bounds(struct rank_member *member)
+{
+	const struct rank_messages *m = &member->messages;
+	const struct clock_bounds *b = &m->bounds;
+	double span = (double)(b->at_ns - min_u64(m->since_ns, b->at_ns));
+	uint64_t error_ns;
+
+	if (member->fitted || !m->since_ns || !b->has_least || !b->has_most)
+		return false;
+	error_ns = left_open(b) + (uint64_t)(span * DRIFT_LATER);
+	if ((double)error_ns > ERROR_MOST_NS)
+		return false;
+	member->fit = (struct clock_fit){
+		.known = true, .offset_ns = between(b), .at_ns = b->at_ns, .error_ns = error_ns};
+	member->fitted = true;
+	return true;
+}
+
+/* From rank to rank, as a pipeline's stages are a chain. */
+static void fit_by_messages(struct ranks *ranks, struct rank_comm *comm,
+			    struct rank_member *reference, struct rank_instance *const *block,
+			    size_t n)
+{
+	bool again = true, any = false;
+
+	for (size_t i = 0; i < comm->n_members; i++)
+		comm->members[i]->messages.since_ns = 0;
+	while (again) {
+		again = false;
+		for (size_t i = 0; i < n; i++)
+			see_message(reference, block[i]);
+		for (size_t i = 0; i < comm->n_members; i++)
+			again |= fit_by_bounds(comm->members[i]);
+		any |= again;
+	}
+	for (size_t i = 0; i < n && any; i++)
+		ranks->align_messages +=
+			rank_func_is_between_two(block[i]->func) && block[i]->n_ops == 2;
+}
+
 /* The fit of the last block, or of another communicator with the same ranks: for a block that tells nothing. */
 static void borrow(struct rank_comm *comm, uint64_t end_ns)
 {
@@ -220,6 +346,7 @@ static void fit_timers(struct ranks *ranks, struct rank_comm *comm,
 
 	for (i = 0; i < comm->n_members; i++) {
 		comm->members[i]->fit = (struct clock_fit){0};
+		comm->members[i]->fitted = false;
 		comm->members[i]->n_block = i; /* its place in pairs */
 	}
 	for (i = 0; i < n; i++) {
@@ -233,63 +360,42 @@ static void fit_timers(struct ranks *ranks, struct rank_comm *comm,
 				add_pair(&pairs[op->member->n_block], op, of_reference);
 	}
 	for (i = 0; i < comm->n_members; i++) {
-		fit_member(ranks, comm->members[i], &pairs[i], reference);
-		fitted += comm->members[i]->fit.known;
-		comm->members[i]->n_block = pairs[i].n;
+		struct rank_member *member = comm->members[i];
+
+		fit_member(ranks, member, &pairs[i], reference);
+		member->fitted = member->fit.known && pairs[i].n >= SLOPE_LEAST;
+		member->n_block = pairs[i].n;
 		free(pairs[i].all);
 	}
 	free(pairs);
-	if (!fitted) {
+	reference->fit = (struct clock_fit){.known = true};
+	reference->fitted = true;
+	fit_by_messages(ranks, comm, reference, block, n);
+	for (i = 0; i < comm->n_members; i++)
+		fitted += comm->members[i]->fit.known;
+	if (fitted < 2) {
+		reference->fit.known = false;
 		last = last_timed(block, n);
 		if (last)
 			borrow(comm, last->end_ns);
 		return;
 	}
-	reference->fit = (struct clock_fit){.known = true};
 	lend(comm);
 }
 
 /* ---- the host's clock ------------------------------------------------------------------------ */
 
-static void lower(struct clock_bounds *b, int64_t least_ns)
-{
-	if (!b->has_least || least_ns > b->least_ns)
-		b->least_ns = least_ns;
-	b->has_least = true;
-}
-
-static void upper(struct clock_bounds *b, int64_t most_ns)
-{
-	if (!b->has_most || most_ns < b->most_ns)
-		b->most_ns = most_ns;
-	b->has_most = true;
-}
-
-/* Bounds of one time hold at another one, but for the drift. */
-static void carry(struct clock_bounds *b, uint64_t at_ns)
-{
-	double later = fabs((double)(int64_t)(at_ns - b->at_ns));
-	int64_t drift_ns = llround(later * HOST_DRIFT);
-
-	if (b->has_least)
-		b->least_ns -= drift_ns;
-	if (b->has_most)
-		b->most_ns += drift_ns;
-	b->at_ns = at_ns;
-}
-
 static void bound(struct clock_bounds *b, const struct rank_op *op)
 {
 	if (!op->ran || op->by_host_times || !op->seen_ns)
 		return;
-	carry(b, op->end_ns);
+	carry(b, op->end_ns, HOST_DRIFT);
 	if (op->launched)
 		lower(b, (int64_t)(op->submit_begin_ns - op->begin_ns));
 	upper(b, (int64_t)(op->seen_ns - op->begin_ns));
 	upper(b, (int64_t)(op->ran_ns - op->end_ns));
 }
 
-/* Where drift has made them cross, what lies between is the error all the same. */
 static void conclude(struct rank_member *member)
 {
 	const struct clock_bounds *b = &member->timer->host;
@@ -297,8 +403,8 @@ static void conclude(struct rank_member *member)
 	member->has_host = b->has_least && b->has_most;
 	if (!member->has_host)
 		return;
-	member->host_offset_ns = b->least_ns + (b->most_ns - b->least_ns) / 2;
-	member->host_error_ns = (uint64_t)llabs(b->most_ns - b->least_ns) / 2;
+	member->host_offset_ns = between(b);
+	member->host_error_ns = left_open(b);
 }
 
 static void fit_hosts(struct rank_comm *comm, struct rank_instance *const *block, size_t n)
@@ -311,13 +417,6 @@ static void fit_hosts(struct rank_comm *comm, struct rank_instance *const *block
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
-
-static int64_t aligned(const struct clock_fit *fit, uint64_t ns)
-{
-	double later = (double)(int64_t)(ns - fit->at_ns);
-
-	return (int64_t)ns + fit->offset_ns + (fit->slope != 0 ? llround(fit->slope * later) : 0);
-}
 
 static void align(struct rank_op *op)
 {

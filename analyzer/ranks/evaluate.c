@@ -112,13 +112,20 @@ static uint64_t error_between(const struct rank_op *a, const struct rank_op *b)
 	return max_u64(ERROR_LEAST_NS, max_u64(a->member->fit.error_ns, b->member->fit.error_ns));
 }
 
+/* A send ends before its receive begins where the data fit into NCCL's buffers: then it has not waited. */
+static bool went_ahead(const struct rank_op *op, const struct rank_op *last)
+{
+	return rank_func_is_between_two(op->instance->func) &&
+	       op->left_ns + (int64_t)error_between(op, last) < last->arrival_ns;
+}
+
 /* How long it waited for the last one; 0: no longer than clocks can tell. */
 static uint64_t wait_for(const struct rank_instance *instance, const struct rank_op *op,
 			 const struct rank_op *last)
 {
 	int64_t wait_ns = last->arrival_ns - op->arrival_ns;
 
-	if (op == last || !takes(instance, op) || wait_ns <= 0 ||
+	if (op == last || !takes(instance, op) || wait_ns <= 0 || went_ahead(op, last) ||
 	    (uint64_t)wait_ns <= error_between(op, last))
 		return 0;
 	return min_u64((uint64_t)wait_ns, op->end_ns - op->begin_ns);
@@ -171,6 +178,8 @@ static void add_waits(struct ranks *ranks, const struct rank_instance *instance,
 			e->first = op;
 		}
 		e->wait_ns += op->wait_ns;
+		if (e->working && rank_func_is_between_two(instance->func))
+			op->member->rank->messages_wait_ns += op->wait_ns;
 		if (e->working)
 			add_waited_for(ranks, op->member->rank, e->last->member->rank, op->wait_ns);
 		else
@@ -260,6 +269,10 @@ static void add_times(const struct rank_instance *instance, const struct evaluat
 		struct rank_member *member = op->member;
 		struct rank *rank = member->rank;
 
+		if (op->ran && e->working && member->ended_ns)
+			rank->work_ns +=
+				min_u64(op->begin_ns - min_u64(member->ended_ns, op->begin_ns),
+					rank_op_queued(op));
 		if (op->ran) {
 			if (e->working)
 				rank->in_collectives_ns +=
@@ -268,6 +281,7 @@ static void add_times(const struct rank_instance *instance, const struct evaluat
 			rank->by_host_times |= op->by_host_times;
 		}
 		rank->timed += op->aligned && !op->aside;
+		rank->messages += rank_func_is_between_two(instance->func);
 	}
 }
 
@@ -402,7 +416,7 @@ static void set_met(const struct rank_instance *instance)
 		uint64_t end_ns = op->end_ns;
 
 		if (op->ran)
-			member->ended_ns = op->end_ns;
+			member->ended_ns = max_u64(member->ended_ns, op->end_ns);
 		if (!op->ran || (!op->by_host_times && !member->has_host))
 			continue;
 		if (!op->by_host_times)

@@ -98,16 +98,50 @@ static void look_again(struct rank_comm *comm)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
+/* The end of its last operation, by the reference's timer; unknown: that of the one before. */
+static int64_t left_of(const struct rank_instance *instance, int64_t before_ns)
+{
+	int64_t left_ns = INT64_MIN;
+
+	for (const struct rank_op *op = instance->ops; op; op = op->next)
+		if (op->aligned && op->left_ns > left_ns)
+			left_ns = op->left_ns;
+	return left_ns == INT64_MIN ? before_ns : left_ns;
+}
+
+/*
+ * Collectives come in the order in which all ranks have them. A rank may submit many sends ahead of the receives; then a rank has
+ * its receives in the order in which they end.
+ */
+static void put_in_order(struct rank_instance **block, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		block[i]->left_ns = left_of(block[i], i ? block[i - 1]->left_ns : INT64_MIN);
+	for (size_t i = 1; i < n; i++) {
+		struct rank_instance *instance = block[i];
+		size_t at = i;
+
+		for (; at && block[at - 1]->left_ns > instance->left_ns; at--)
+			block[at] = block[at - 1];
+		block[at] = instance;
+	}
+}
+
 /* The oldest n, those that are ready or all; they are gone then. */
 static void evaluate_block(struct ranks *ranks, struct rank_comm *comm, size_t n, bool all)
 {
 	struct rank_instance **block = xcalloc(n + 1, sizeof(struct rank_instance *)), *instance;
 	size_t i, got = 0;
+	bool messages = false;
 
 	for (instance = comm->first; instance && got < n; instance = instance->next)
-		if (all || instance->ready)
+		if (all || instance->ready) {
 			block[got++] = instance;
+			messages |= rank_func_is_between_two(instance->func);
+		}
 	rank_clocks_fit(ranks, comm, block, got);
+	if (messages)
+		put_in_order(block, got);
 	for (i = 0; i < got; i++) {
 		rank_evaluate(ranks, block[i]);
 		instance_free(ranks, block[i]);

@@ -425,8 +425,8 @@ const char *ranks_refused(const struct ranks *ranks)
 /* struct ranks, joined: lost, states; not: sample, idle (the whole's), any, submits, from_launcher, by_process, n_states (as it was
  * begun), journal (of a part), from_digests, part, on_evaluated, data (of a job from digests), all, n, order, world_size,
  * groups, n_groups, sites, n_sites, steps, disagreement, missing, n_missing, matched, incomplete, unaligned, alone, untimed,
- * captured, align_operations, align_error_ns, host_error_ns, by_host_times, wait_ns, late_ns, caused_ns, parts, spent, work
- * (of the replay). */
+ * captured, align_operations, align_messages, align_error_ns, host_error_ns, by_host_times, wait_ns, late_ns, caused_ns, parts, spent,
+ * work (of the replay). */
 /* The replay has evaluated them. */
 void ranks_join(struct ranks *ranks, struct ranks *const *parts, const struct join *join)
 {

@@ -51,6 +51,7 @@ struct rank {
 	uint64_t wait_ns; /* of that, until the last rank came */
 	uint64_t *
 		waited_for_ns; /* of wait_ns, by index of the rank it waited for; n of them: ranks.n; owned */
+	uint64_t messages, messages_wait_ns; /* its sends and receives; of wait_ns, in these */
 	uint64_t
 		last_count; /* operations in which it was the last one, by more than the clocks' error */
 	uint64_t caused_ns; /* others' waits for it, all of them together */
@@ -76,6 +77,8 @@ struct rank {
 		/* The most of the rest that it was late by in one function for longer than any other rank was. */
 		uint64_t excess_ns;
 	} unshared;
+	/* Between operations, while its GPU had the next one and did not begin it: it worked all the time. */
+	uint64_t work_ns;
 	/* Before and behind its process's working phase: in none of the sums above but operations, timed. */
 	uint64_t start_wait_ns, start_caused_ns;
 	uint64_t steps; /* that it was the last one of, most of the time (struct rank_step) */
@@ -244,7 +247,7 @@ struct ranks {
 	uint64_t untimed; /* those whose times the recorder did not ask for, or NCCL has none */
 	uint64_t lost; /* records that could not be followed: damaged, or too many at a time */
 	uint64_t captured; /* operations in graphs: when they were submitted is not known */
-	uint64_t align_operations; /* by which timers were aligned */
+	uint64_t align_operations, align_messages; /* by which timers were aligned; sends */
 	uint64_t align_error_ns; /* the worst rank's */
 	uint64_t host_error_ns;
 	bool by_host_times; /* of some operations */

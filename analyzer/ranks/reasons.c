@@ -275,8 +275,7 @@ bool rank_waits_for_own_gpu(const struct ranks *ranks, const struct idle_part *p
 /* What begins no later than so long after its submission was on the way; what begins later waited for its GPU. */
 #define ON_THE_WAY_NS 50000
 
-/* How long it waited for its GPU, which had all before it already; 0: it was on the way, or it is not known. */
-static uint64_t queued_of(const struct rank_op *op)
+uint64_t rank_op_queued(const struct rank_op *op)
 {
 	const struct rank_member *member = op->member;
 	uint64_t begin_ns = op->begin_ns, since_ns = op->submit_end_ns;
@@ -372,7 +371,7 @@ static uint64_t take_work(const struct rank_op *op, uint64_t late_ns, struct exc
 	for (uint32_t i = 0; i < op->n_parts; i++)
 		submitting_ns += submits(&op->parts[i]) ? e->ns[i] : 0;
 	rest_ns = min_u64(e->sum_ns - submitting_ns, late_ns);
-	work_ns = min_u64(queued_of(op), late_ns - rest_ns);
+	work_ns = min_u64(rank_op_queued(op), late_ns - rest_ns);
 	most_ns = late_ns - rest_ns - work_ns;
 	for (uint32_t i = 0; i < op->n_parts && submitting_ns > most_ns; i++) {
 		uint64_t ns = e->ns[i];
@@ -388,7 +387,7 @@ static uint64_t take_work(const struct rank_op *op, uint64_t late_ns, struct exc
 void rank_reasons_find(const struct ranks *ranks, struct rank_instance *instance,
 		       const struct rank_op *op, uint64_t late_ns, struct rank_reasons *reasons)
 {
-	struct idle_part bare = {.cause = queued_of(op) ? IDLE_GPU_WORK : IDLE_UNEXPLAINED,
+	struct idle_part bare = {.cause = rank_op_queued(op) ? IDLE_GPU_WORK : IDLE_UNEXPLAINED,
 				 .fn = NO_FUNCTION,
 				 .fn_before = NO_FUNCTION,
 				 .at_ns = op->submit_begin_ns};

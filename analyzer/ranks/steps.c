@@ -73,7 +73,7 @@ struct rank_steps_work {
 static uint64_t signature_of(const struct rank_instance *instance)
 {
 	const struct instance_key *key = &instance->key;
-	uint64_t what = (uint64_t)instance->func << 40 | instance->comm->ranks;
+	uint64_t what = (uint64_t)key->func << 40 | instance->comm->ranks;
 
 	return (hash_mix(hash_mix(instance->count + 1) ^ what) ^ (uint64_t)key->from << 20 ^
 		key->to) |

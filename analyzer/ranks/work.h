@@ -136,6 +136,13 @@ struct rank_timer {
 	UT_hash_handle hh;
 };
 
+/* What sends and receives say of a member's timer against the reference's. */
+struct rank_messages {
+	const struct rank_member *reference;
+	struct clock_bounds bounds;
+	uint64_t since_ns; /* the first one of the block, by its own timer; 0: none */
+};
+
 /* How far a member's GPU is behind the others' from operation to operation. */
 struct rank_lag {
 	bool known; /* there was an operation before */
@@ -189,8 +196,10 @@ struct rank_member {
 	uint64_t behind_middle_ns; /* the same behind the middle of the ranks: job/matched.c */
 	uint64_t sampled_end_ns; /* of its operation before, by the GPU's timer: sample.c */
 	size_t sampled_comm_1; /* its communicator in the rank's samples */
+	struct rank_messages messages;
 	/* Of the block that is evaluated. */
 	struct clock_fit fit; /* to the timer of the reference */
+	bool fitted; /* by many operations, not by a few and no better */
 	bool has_host;
 	int64_t host_offset_ns; /* trace time less the GPU's timer */
 	uint64_t host_error_ns;
@@ -256,6 +265,7 @@ struct rank_instance {
 	uint8_t bytes_each;
 	int32_t peer;
 	uint64_t count;
+	int64_t left_ns; /* of its last operation, while a block is put in order */
 	uint64_t step; /* number; 0: none known */
 	uint64_t number; /* of those the listener has seen */
 	uint32_t log_at, log_round; /* where steps are found later: steps.c */
@@ -437,6 +447,9 @@ uint64_t rank_part_since_met(const struct rank_op *op, const struct rank_part *p
 
 /* Was it a wait of the thread for its own GPU, because that has too much to do? common: other ranks wait there, too. */
 bool rank_waits_for_own_gpu(const struct ranks *ranks, const struct idle_part *part, bool common);
+
+/* How long it waited for its GPU, which had all before it already; 0: it was on the way, or it is not known. */
+uint64_t rank_op_queued(const struct rank_op *op);
 
 /* Nobody came later than this member. */
 void rank_reasons_in_time(const struct rank_op *op);

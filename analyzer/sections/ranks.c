@@ -7,6 +7,7 @@
 #include "sections.h"
 #include "findings/gpu_use.h"
 #include "findings/rank_words.h"
+#include "findings/straggler.h"
 #include "text/text.h"
 #include "trace/names.h"
 #include "base/median.h"
@@ -384,9 +385,22 @@ static const char *state_words(const struct idle_writer *w, const struct ranks *
 	return "";
 }
 
+/* "1,668 collectives", "2 collectives and 520 sends" */
+static const char *aligned_by(struct arena *texts, const struct ranks *ranks)
+{
+	const char *collectives = text_count(texts, ranks->align_operations, "collective");
+	const char *sends = text_count(texts, ranks->align_messages, "send");
+
+	if (!ranks->align_messages)
+		return collectives;
+	return ranks->align_operations ? arena_printf(texts, "%s and %s", collectives, sends)
+				       : sends;
+}
+
 static const char *intro(const struct idle_writer *w, const struct ranks *ranks)
 {
 	const char *words = state_words(w, ranks);
+	struct straggler stages = {.rank = NULL};
 	bool exposed = false;
 
 	for (size_t i = 0; i < ranks->n; i++)
@@ -400,11 +414,18 @@ static const char *intro(const struct idle_writer *w, const struct ranks *ranks)
 			"%sTimes are those at which hosts saw operations begin: this NCCL has "
 			"no times of GPUs. ",
 			words);
-	else if (ranks->any && ranks->align_operations)
+	else if (ranks->any && ranks->align_operations + ranks->align_messages)
 		words = arena_printf(w->texts, "%sClocks of GPUs were aligned by %s, to %s. ",
-				     words,
-				     text_count(w->texts, ranks->align_operations, "collective"),
+				     words, aligned_by(w->texts, ranks),
 				     text_time(w->texts, ranks->align_error_ns));
+	if (straggler_stages(ranks, &stages))
+		words = arena_printf(
+			w->texts,
+			"%sRanks wait mostly in sends and receives, as the stages of a pipeline do: "
+			"each %s or more, which is what the schedule costs where all have as much to "
+			"do (the bubble); and %s more in all, for ranks that have more. ",
+			words, text_time(w->texts, stages.waits_ns),
+			text_time(w->texts, stages.more_ns));
 	if (ranks->incomplete + ranks->unaligned + ranks->lost)
 		words = arena_printf(
 			w->texts,

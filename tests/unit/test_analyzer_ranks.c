@@ -302,10 +302,10 @@ static void collective_of(struct job *job, const char *func, uint64_t count, uns
 	job->id++;
 }
 
-/* A rank sends to another one. */
+/* A rank sends to another one: the data fit into buffers, so it does not wait for that. */
 static void sends(struct job *job, unsigned int from, unsigned int to)
 {
-	uint64_t begins[2], both, end;
+	uint64_t begins[2], ends[2];
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
@@ -313,13 +313,15 @@ static void sends(struct job *job, unsigned int from, unsigned int to)
 
 		launch(t, 0);
 		begins[i] = t->gpu_ns + 2 * US;
+		ends[i] = begins[i] + 20 * US;
 	}
-	both = begins[0] > begins[1] ? begins[0] : begins[1];
-	end = both + 20 * US;
+	if (begins[0] > begins[1])
+		job->wait[to][from] += begins[0] - begins[1];
+	ends[1] = (ends[0] > ends[1] ? ends[0] : ends[1]) + 3 * US;
 	for (i = 0; i < 2; i++) {
 		struct teller *t = &job->told[i ? to : from];
 
-		t->gpu_ns = end + i * 3 * US;
+		t->gpu_ns = ends[i];
 		fprintf(t->out,
 			"%lluns collective func=%s comm=1 seq=%llu count=2048 id=%llu peer=%u\n",
 			host(t, t->ns), i ? "Recv" : "Send",
@@ -327,8 +329,8 @@ static void sends(struct job *job, unsigned int from, unsigned int to)
 			i ? from : to);
 		fprintf(t->ran,
 			"%lluns collective_ran comm=1 id=%llu begin=%llu end=%llu seen=%llu\n",
-			host(t, t->gpu_ns + 30 * US), (unsigned long long)job->id,
-			timer(t, begins[i]), timer(t, t->gpu_ns), host(t, begins[i] + 10 * US));
+			host(t, ends[i] + 30 * US), (unsigned long long)job->id,
+			timer(t, begins[i]), timer(t, ends[i]), host(t, begins[i] + 10 * US));
 	}
 	job->id++;
 }
@@ -1520,6 +1522,64 @@ static void test_pairs(void **state)
 	assert_int_equal(rank(job, 2)->caused_ns, 0);
 }
 
+#define MICROBATCHES 4
+
+/* A step of a pipeline: all microbatches forward, then all of them backward. Threads begin the next one together. */
+static void pipeline_step(struct job *job, const uint64_t work_ns[])
+{
+	unsigned int m, k;
+	uint64_t last = 0;
+
+	for (m = 0; m < MICROBATCHES; m++)
+		for (k = 0; k < job->ranks; k++) {
+			if (k)
+				sends(job, k - 1, k);
+			launch(&job->told[k], work_ns[k]);
+		}
+	for (m = 0; m < MICROBATCHES; m++)
+		for (k = job->ranks; k-- > 0;) {
+			if (k + 1 < job->ranks)
+				sends(job, k + 1, k);
+			launch(&job->told[k], 2 * work_ns[k]);
+		}
+	for (k = 0; k < job->ranks; k++) {
+		synchronizes(&job->told[k]);
+		last = job->told[k].ns > last ? job->told[k].ns : last;
+	}
+	for (k = 0; k < job->ranks; k++)
+		job->told[k].ns = last;
+}
+
+/* A pipeline: stages only send to each other, which aligns their timers. They wait for each other as the schedule has it, and that is
+ * nobody's fault; but where the last one has more work, it is. */
+static void test_pipeline(void **state)
+{
+	uint64_t work_ns[3] = {300 * US, 300 * US, 300 * US};
+	struct job *job = *state;
+	unsigned int i, heavy;
+
+	for (i = 0; i < 3; i++) {
+		job->told[i].gpu_offset = (int64_t)i * 7 * MS;
+		job->told[i].drift = i * 1e-6;
+	}
+	for (heavy = 0; heavy < 2; heavy++) {
+		begin(job, 3);
+		work_ns[2] *= heavy ? 3 : 1;
+		for (i = 0; i < STEPS; i++) {
+			/* Now the send is submitted first, and now the receive. */
+			computes(&job->told[i % 3 == 1], 100 * US);
+			pipeline_step(job, work_ns);
+		}
+		conclude_into(job, "r");
+		analyze(job);
+		check(job, 4 * MS);
+		assert_true(job->a.ranks.align_error_ns > 0);
+		assert_true(job->a.ranks.align_error_ns < 30 * US);
+		assert_int_equal(job->a.ranks.steps.operations, 4 * MICROBATCHES); /* rank 1 */
+		finds_that_says(job, heavy ? "uneven-work" : NULL, "rank 2 (GPU 0) holds");
+	}
+}
+
 /* One collective at the begin, then only sends and receives, by timers that count from 1970 on: what was learned at the begin holds,
  * with the drift since then as its error. */
 static void test_clocks_of_long_ago(void **state)
@@ -1926,6 +1986,7 @@ int main(void)
 		RANKS_TEST(test_small),
 		RANKS_TEST(test_roots),
 		RANKS_TEST(test_pairs),
+		RANKS_TEST(test_pipeline),
 		RANKS_TEST(test_clocks_of_long_ago),
 		RANKS_TEST(test_ahead_of_gpus),
 		RANKS_TEST(test_many),
