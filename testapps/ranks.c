@@ -54,7 +54,7 @@ static const struct option_row rows[] = {
 	{"read-every", "N", "steps between reading back the sums and the next time (1)",
 		OPTION_NUMBER, &options.read_every, 1, 1000, NULL},
 	{"straggler", "SPEC", "who is late: RANK:CAUSE[:EVERY[:MS]]; cause: free, load, sync,\n"
-		"                         cpu, nap, turns or kernel; in every EVERYth step (4), by MS (5); or none",
+		"                         cpu, nap, turns, kernel or uneven; in every EVERYth step (4), by MS (5); or none",
 		OPTION_TEXT, &options.straggler, 0, 0, NULL},
 	{"in-turn", "MS", "in each step the ranks compute, one of them, in turn, MS longer (0: none)",
 		OPTION_NUMBER, &options.in_turn, 0, 1000, NULL},

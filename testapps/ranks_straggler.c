@@ -8,6 +8,7 @@
  *   nap     sleeps before it launches anything: what no other rank does
  *   turns   the same, for two thirds of the run; for the rest another rank does: what hosts do by themselves
  *   kernel  the step's kernels take longer: a slow GPU
+ *   uneven  the same of another rank each time, in turn: work of different sizes
  */
 #include "common.h"
 #include "ranks.h"
@@ -25,8 +26,8 @@ static int requests[2], batches[2]; /* pipes to the helper and back */
 
 void straggler_read(const char *text, struct straggler *straggler)
 {
-	static const char *const causes[] = {"free", "load",  "sync",  "cpu",
-					     "nap",  "turns", "kernel"};
+	static const char *const causes[] = {"free", "load",  "sync",   "cpu",
+					     "nap",  "turns", "kernel", "uneven"};
 	char copy[64], *rest = copy, *field;
 	size_t i;
 
@@ -45,7 +46,8 @@ void straggler_read(const char *text, struct straggler *straggler)
 			straggler->cause = causes[i];
 	if (!straggler->cause)
 		usage_error(
-			"--straggler %s: the cause is free, load, sync, cpu, nap, turns or kernel",
+			"--straggler %s: the cause is free, load, sync, cpu, nap, turns, kernel or "
+			"uneven",
 			text);
 	if (rest && (field = strsep(&rest, ":")))
 		straggler->every = strtol(field, NULL, 10);
@@ -66,6 +68,8 @@ bool straggler_is_late(const struct straggler *straggler, int rank, long step)
 
 	if (late >= 0 && is(straggler, "turns") && step >= straggler->steps * 2 / 3)
 		late = (int)((late + 1) % straggler->ranks);
+	if (late >= 0 && is(straggler, "uneven"))
+		late = (int)((late + step / straggler->every) % straggler->ranks);
 	return rank == late && step % straggler->every == straggler->every - 1;
 }
 
@@ -165,5 +169,5 @@ void straggler_behind(const struct straggler *straggler, cudaStream_t stream)
 
 double straggler_kernel_ms(const struct straggler *straggler)
 {
-	return is(straggler, "kernel") ? straggler->ms : 0;
+	return is(straggler, "kernel") || is(straggler, "uneven") ? straggler->ms : 0;
 }

@@ -1,0 +1,31 @@
+#!/bin/bash
+# Ranks whose GPUs have different amounts of work in turn, on the simulator. The
+# twin has as much in all ranks.
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+need jq
+[ -z "$first" ] || skip "programs that are not built for a sanitizer"
+sim="$here/../sim/with-sim"
+app=$build/testapps/ranks
+[ -x "$app" ] || skip "no test applications built: no CUDA toolkit"
+export TMPDIR=$tmp SPYSIM_NCCL_WAIT_S=60 CUDASPY_QUIET=1
+
+# found NAME RANKS OPTION...: which findings about ranks its report has. Work of 20 ms a step.
+found() {
+	local name=$1 ranks=$2
+	shift 2
+	SPYSIM_GPUS=$ranks timeout -k 5 100 "$sim" "$tool" run --no-report --out="$tmp/$name" -- "$app" --quick --csv --ranks="$ranks" --gpus="$ranks" \
+		--steps=24 --work-us=20000 --bytes=2048 "$@" >"$name.csv" 2>"$name.err" || fail "$*: status $?: $(cat "$name.err")"
+	"$tool" report --format=json "$tmp/$name" >"$name.json" 2>"$name.err" || fail "$name: no report: $(cat "$name.err")"
+	jq -r '[.findings[].id | select(. == ("straggler-rank", "slow-gpu", "uneven-work"))] | unique | join(" ")' "$name.json"
+}
+
+expect "as much for all" "$(found even 2)" ""
+expect "in turn, two ranks" "$(found two 2 --straggler=0:uneven:1:40)" uneven-work
+expect "in turn, three ranks, several collectives" "$(found three 3 --straggler=0:uneven:1:40 --buckets=3)" uneven-work
+jq -e '.findings[] | select(.id == "uneven-work") | .what | test("rank 0 in [0-9]+ of [0-9]+ step.*rank 1 in [0-9]+")' two.json >/dev/null ||
+	fail "who was last: $(jq -r '.findings[] | select(.id == "uneven-work") | .what' two.json)"
+# Evenly divided, a step of two ranks takes as long as half of both.
+jq -e '.findings[] | select(.id == "uneven-work") | .own_ns > 0.7e9 and .gain_high_ns <= 0.55 * .own_ns' two.json >/dev/null ||
+	fail "its price: $(jq -c '.findings[] | select(.id == "uneven-work") | {own_ns, gain_high_ns, idle_gpu_ns}' two.json)"
+exit 0
