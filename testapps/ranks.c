@@ -3,6 +3,7 @@
  * add up their numbers, as gradients are, in an all-reduce. All go on when the last one has come:
  *
  *   --straggler 1:free   rank 1 comes late in every fourth step; --help has the causes
+ *   --microbatches 4     ranks are the stages of a pipeline: forward and back, and then the all-reduce
  *   --overlap            the all-reduce runs beside the step's second half, on a stream of its own
  *
  * Look at 'all-reduce': the time that a rank's GPU is in all-reduces, waiting for others included. It is
@@ -25,7 +26,7 @@
 enum { KERNELS_PER_STEP = 4 };
 
 static struct {
-	long ranks, gpus, steps, bytes, buckets, work_us, read_every, in_turn;
+	long ranks, gpus, steps, bytes, buckets, microbatches, work_us, read_every, in_turn;
 	const char *straggler;
 	bool overlap, without_nccl;
 } options = {
@@ -51,6 +52,8 @@ static const struct option_row rows[] = {
 		OPTION_NUMBER, &options.bytes, 4, 256 << 20, "16384"},
 	{"buckets", "N", "all-reduces that these are cut into, of different sizes (1)",
 		OPTION_NUMBER, &options.buckets, 1, 64, NULL},
+	{"microbatches", "N", "of a step, that ranks send to each other as a pipeline's stages do (0: none)",
+		OPTION_NUMBER, &options.microbatches, 0, 1000, NULL},
 	{"read-every", "N", "steps between reading back the sums and the next time (1)",
 		OPTION_NUMBER, &options.read_every, 1, 1000, NULL},
 	{"straggler", "SPEC", "who is late: RANK:CAUSE[:EVERY[:MS]]; cause: free, load, sync,\n"
@@ -123,6 +126,8 @@ static void prepare(struct worker *worker)
 	self->nccl = !options.without_nccl && nccl_load();
 	if (!self->nccl)
 		shared_join();
+	if (options.microbatches && !self->nccl)
+		die("--microbatches: there is no libnccl.so.2");
 }
 
 static void join(const struct worker *worker)
@@ -175,6 +180,37 @@ static void all_reduce(struct rank *self, int rank, long step)
 	CUDA_CHECK(cudaEventRecord(self->ended[i], stream));
 }
 
+/* From the stage before, or back from the one behind, or for them; at the ends there is none. */
+static void receive_from(const struct rank *self, long rank)
+{
+	if (rank >= 0 && rank < options.ranks)
+		nccl_receive(self->sum, count(), (int)rank, self->compute);
+}
+
+static void send_to(const struct rank *self, long rank)
+{
+	if (rank >= 0 && rank < options.ranks)
+		nccl_send(self->numbers, count(), (int)rank, self->compute);
+}
+
+/* All microbatches forward, then all of them back, which takes twice as long. */
+static void pipeline(const struct rank *self, int rank, double ms)
+{
+	unsigned forward_us = (unsigned)(ms * 1e3 / 3 / (double)options.microbatches);
+	long i;
+
+	for (i = 0; i < options.microbatches; i++) {
+		receive_from(self, rank - 1);
+		CUDA_CHECK(launch_delay(forward_us, self->compute));
+		send_to(self, rank + 1);
+	}
+	for (i = 0; i < options.microbatches; i++) {
+		receive_from(self, rank + 1);
+		CUDA_CHECK(launch_delay(2 * forward_us, self->compute));
+		send_to(self, rank - 1);
+	}
+}
+
 static void one_step(struct rank *self, int rank, long step)
 {
 	bool late = straggler_is_late(&straggler, rank, step);
@@ -188,7 +224,10 @@ static void one_step(struct rank *self, int rank, long step)
 	CUDA_CHECK(cudaMemsetAsync(self->numbers, 0, count() * sizeof(int), self->compute));
 	CUDA_CHECK(launch_add(self->numbers, (unsigned)count(), (int)(rank + 1 + step),
 			      self->compute));
-	launch_some(self, 0, half, ms);
+	if (options.microbatches)
+		pipeline(self, rank, ms);
+	else
+		launch_some(self, 0, half, ms);
 	if (late)
 		straggler_behind(&straggler, self->compute);
 	if (options.overlap) {
@@ -313,6 +352,8 @@ int main(int argc, char **argv)
 	int i;
 
 	straggler_read(options.straggler, &straggler);
+	if (options.microbatches && (options.overlap || options.without_nccl))
+		usage_error("--microbatches: not with --overlap, nor --without-nccl");
 	all.gpus = options.gpus;
 	if (!options.gpus)
 		options.gpus = gpu_count();

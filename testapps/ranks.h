@@ -21,6 +21,8 @@ bool nccl_load(void); /* false: there is none */
 void nccl_make_id(struct nccl_id *id);
 void nccl_join(const struct nccl_id *id, int rank, int ranks);
 void nccl_sum(const int *in, int *sum, size_t count, cudaStream_t stream);
+void nccl_send(const int *in, size_t count, int rank, cudaStream_t stream);
+void nccl_receive(int *out, size_t count, int rank, cudaStream_t stream);
 void nccl_check(void); /* dies if an operation has failed */
 void nccl_leave(void);
 
@@ -35,7 +37,7 @@ void shared_leave(void);
 
 struct straggler {
 	int rank; /* -1: none */
-	const char *cause; /* free, load, sync, cpu, nap, turns or kernel */
+	const char *cause; /* free, load, sync, cpu, nap, turns, kernel or uneven */
 	long every; /* steps */
 	double ms; /* by how much it is late */
 	long ranks, steps; /* of the job: for turns */

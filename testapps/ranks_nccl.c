@@ -16,6 +16,9 @@ static struct {
 	int (*comm_init_rank)(void **comm, int ranks, struct nccl_id id, int rank);
 	int (*all_reduce)(const void *in, void *out, size_t count, int type, int reduction,
 			  void *comm, cudaStream_t stream);
+	int (*send)(const void *in, size_t count, int type, int peer, void *comm,
+		    cudaStream_t stream);
+	int (*recv)(void *out, size_t count, int type, int peer, void *comm, cudaStream_t stream);
 	int (*comm_get_async_error)(void *comm, int *error);
 	int (*comm_destroy)(void *comm);
 	const char *(*get_error_string)(int error);
@@ -54,6 +57,8 @@ bool nccl_load(void)
 		{"ncclGetUniqueId", &nccl.get_unique_id},
 		{"ncclCommInitRank", &nccl.comm_init_rank},
 		{"ncclAllReduce", &nccl.all_reduce},
+		{"ncclSend", &nccl.send},
+		{"ncclRecv", &nccl.recv},
 		{"ncclCommGetAsyncError", &nccl.comm_get_async_error},
 		{"ncclCommDestroy", &nccl.comm_destroy},
 		{"ncclGetErrorString", &nccl.get_error_string},
@@ -82,6 +87,16 @@ void nccl_join(const struct nccl_id *id, int rank, int ranks)
 void nccl_sum(const int *in, int *sum, size_t count, cudaStream_t stream)
 {
 	check(nccl.all_reduce(in, sum, count, NCCL_INT32, NCCL_SUM, comm, stream), "ncclAllReduce");
+}
+
+void nccl_send(const int *in, size_t count, int rank, cudaStream_t stream)
+{
+	check(nccl.send(in, count, NCCL_INT32, rank, comm, stream), "ncclSend");
+}
+
+void nccl_receive(int *out, size_t count, int rank, cudaStream_t stream)
+{
+	check(nccl.recv(out, count, NCCL_INT32, rank, comm, stream), "ncclRecv");
 }
 
 void nccl_check(void)
