@@ -98,7 +98,8 @@ const struct detector detector_uneven_work = {
 		"to do so beside the rest, too. Of ranks that wait in sends and receives, as the "
 		"stages of a pipeline do, the one that waits least has most work: it is named if stages "
 		"of equal work would save 5 % of the job's time.",
-	.blind = "Kernels that take longer because of their data.",
+	.blind = "Kernels of one rank that always take longer because of their data: a slow GPU "
+		 "looks the same.",
 	.fix = "Divide the work evenly: batches of the same number of tokens (sort or pack "
 	       "sequences by length), the same number of layers or experts for each rank.",
 	.conclude_ranks = conclude,

@@ -269,7 +269,8 @@ static void add_times(const struct rank_instance *instance, const struct evaluat
 		struct rank_member *member = op->member;
 		struct rank *rank = member->rank;
 
-		if (op->ran && e->working && member->ended_ns)
+		if (op->ran && e->working && member->ended_ns &&
+		    rank_func_is_between_two(instance->func))
 			rank->work_ns +=
 				min_u64(op->begin_ns - min_u64(member->ended_ns, op->begin_ns),
 					rank_op_queued(op));

@@ -77,7 +77,7 @@ struct rank {
 		/* The most of the rest that it was late by in one function for longer than any other rank was. */
 		uint64_t excess_ns;
 	} unshared;
-	/* Between operations, while its GPU had the next one and did not begin it: it worked all the time. */
+	/* Before sends and receives, while its GPU had them and had not come to them: it worked all the time. */
 	uint64_t work_ns;
 	/* Before and behind its process's working phase: in none of the sums above but operations, timed. */
 	uint64_t start_wait_ns, start_caused_ns;
