@@ -2,11 +2,16 @@
  * analyzer/detectors/slow_gpu.c: one rank's GPU takes longer than the others' for the same work, and is last nearly always.
  */
 #include "table.h"
+#include "findings/gpu_use.h"
 #include "findings/straggler.h"
+#include "text/text.h"
+
+#define OTHERS_LEAST 0.1 /* of the time, that others' kernels ran on it */
 
 static void conclude(const struct ranks *ranks, struct found *found)
 {
 	struct straggler h = straggler_find(ranks);
+	const struct idle_gpu *gpu;
 	struct finding *finding;
 
 	if (h.by != STRAGGLER_BY_GPU)
@@ -17,6 +22,16 @@ static void conclude(const struct ranks *ranks, struct found *found)
 				     "others: its GPU takes longer for it",
 				     straggler_words(found->texts, &h));
 	finding->fix = detector_slow_gpu.fix;
+	gpu = gpu_of_rank(ranks->idle, h.rank);
+	if (!gpu || gpu_looks_others(&gpu->looks) < OTHERS_LEAST)
+		return;
+	finding->what = arena_printf(
+		found->texts,
+		"%s; as NVML says, kernels of other processes ran on it for %s of "
+		"the time",
+		finding->what, text_percent(found->texts, gpu_looks_others(&gpu->looks), 1));
+	finding->fix = "Take the other processes off that GPU (nvidia-smi shows them), or give the "
+		       "job GPUs that it has for itself.";
 }
 
 const struct detector detector_slow_gpu = {

@@ -94,6 +94,18 @@ const struct thread *gpu_feeder(const struct idle *idle, const struct idle_gpu *
 	return best;
 }
 
+const struct idle_gpu *gpu_of_rank(const struct idle *idle, const struct rank *rank)
+{
+	for (size_t i = 0; i < idle->n_gpus; i++) {
+		const struct idle_gpu *gpu = &idle->gpus[i];
+
+		if (gpu->n_processes == 1 && gpu->processes[0] == rank->process &&
+		    gpu->device == rank->device)
+			return gpu;
+	}
+	return NULL;
+}
+
 /* ---- idle time by NVML ------------------------------------------------------------------------ */
 
 /* Of the time: less that NVML knows more than the calls is not worth an estimate. */

@@ -23,6 +23,9 @@ const char *gpu_why_unknown(const struct callstats *stats, const struct idle_gpu
  * wait for others of them; NULL: none. */
 const struct thread *gpu_feeder(const struct idle *idle, const struct idle_gpu *gpu);
 
+/* The GPU that only this rank uses; NULL: unknown, or others do, too. */
+const struct idle_gpu *gpu_of_rank(const struct idle *idle, const struct rank *rank);
+
 /* After the last record, when sums are divided by samples: where NVML says of GPUs that they were idle for longer than the calls
  * prove, the rest of it is charged to what the thread that feeds the GPU did. */
 void gpu_estimate_idle(const struct expect *expect, struct idle *idle);

@@ -3,7 +3,8 @@
  *
  * A thread that is passed over while others take a lock is one of those that wait for it: its waits are in the cost of the
  * stall, or of the finding of the call that has the lock. What is allocated in each step is freed in each step. (Stalls name the
- * finding of their call in their cure.) A wait that blocks an event loop is a wait for the loop's clients, whatever it is else.
+ * finding of their call in their cure.) A wait that blocks an event loop is a wait for the loop's clients, whatever it is else. A
+ * rank's GPU is slow because others use it.
  */
 #include <string.h>
 #include "detector.h"
@@ -45,6 +46,8 @@ static bool has_cost_of(const struct finding *f, const struct finding *part)
 {
 	if (blocks(part, f))
 		return part->remarks.maybe_harmless;
+	if (is(f, "slow-gpu") && is(part, "time-slicing"))
+		return same_process(f, part);
 	return is(part, "lock-starvation") && (f->site || is_stall(f)) && same_process(f, part) &&
 	       same_function(f, part);
 }
@@ -79,8 +82,10 @@ static bool is_pair(const struct finding *x, const struct finding *y)
 static void name(struct finding *f, const struct finding *other, const char *words,
 		 struct arena *texts)
 {
-	f->what = arena_printf(texts, "%s; %s %s (%s)", f->what, words, other->detector->id,
-			       finding_where(other, texts) ?: other->place.function);
+	const char *where = finding_where(other, texts) ?: other->place.function;
+
+	f->what = arena_printf(texts, where ? "%s; %s %s (%s)" : "%s; %s %s", f->what, words,
+			       other->detector->id, where);
 }
 
 /* Those that others may be part of, in their order: a few of what may be tens of thousands. */

@@ -198,19 +198,6 @@ static const struct table *nested(const struct idle_writer *w, const struct tabl
 	return table;
 }
 
-/* The GPU that only this rank uses; NULL: unknown, or others do, too. */
-static const struct idle_gpu *gpu_of(const struct idle *idle, const struct rank *rank)
-{
-	for (size_t i = 0; i < idle->n_gpus; i++) {
-		const struct idle_gpu *gpu = &idle->gpus[i];
-
-		if (gpu->n_processes == 1 && gpu->processes[0] == rank->process &&
-		    gpu->device == rank->device)
-			return gpu;
-	}
-	return NULL;
-}
-
 /* A phase that was not found has no end: then all of the process's time counts. */
 static uint64_t work_ns(const struct expect *expect, const struct rank *rank)
 {
@@ -265,7 +252,7 @@ static const struct table *waited_for(const struct idle_writer *w, const struct 
 static const char *summary(const struct idle_writer *w, const struct ranks *ranks,
 			   const struct rank *rank, const struct rank_row *row)
 {
-	const struct idle_gpu *gpu = gpu_of(w->idle, rank);
+	const struct idle_gpu *gpu = gpu_of_rank(w->idle, rank);
 	double whole = (double)row->work_ns;
 	const char *waits = text_rank_waits(w->texts, ranks, rank);
 	const char *words = arena_printf(w->texts, "%s of work", text_time(w->texts, row->work_ns));
@@ -316,7 +303,7 @@ static const char *held_words(const struct idle_writer *w, const struct rank *ra
 static struct rank_row describe(const struct idle_writer *w, const struct ranks *ranks,
 				const struct rank *rank)
 {
-	const struct idle_gpu *gpu = gpu_of(w->idle, rank);
+	const struct idle_gpu *gpu = gpu_of_rank(w->idle, rank);
 	struct rank_row row = {
 		.who = text_rank_where(w->texts, rank),
 		.host = rank->process ? text_known_host(w->texts, rank->process->trace->host)

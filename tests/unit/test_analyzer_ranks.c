@@ -348,7 +348,6 @@ static const struct rank *rank(const struct job *job, unsigned int i)
 	return job->a.ranks.order[i];
 }
 
-/* Of the detectors of ranks: only these find something, or none does. */
 /* Of the detectors of ranks only that one; NULL: none. said: words of it, or NULL. */
 static void finds_that_says(const struct job *job, const char *id, const char *said)
 {
@@ -723,6 +722,34 @@ static void tell_lag(struct job *job, uint64_t slow_ns)
 			synchronizes(&job->told[k]);
 	}
 	conclude(job);
+}
+
+/* The same, for another process has work on its GPU. */
+static void test_gpu_shared(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k;
+
+	begin(job, 2);
+	for (i = 0; i < STEPS; i++) {
+		for (k = 0; k < job->ranks; k++) {
+			struct teller *t = &job->told[k];
+
+			launch(t, k ? 30 * MS : 20 * MS);
+			if (k && i % 4 == 0)
+				fprintf(t->out,
+					"%lluns gpu_look device=0 busy=100 others=1 other_pid=99 "
+					"own_busy=52 others_busy=48\n",
+					host(t, t->ns));
+		}
+		all_reduce(job);
+		for (k = 0; k < job->ranks; k++)
+			synchronizes(&job->told[k]);
+	}
+	conclude_into(job, "r");
+	analyze(job);
+	finds_that_says(job, "slow-gpu",
+			"kernels of other processes ran on it for 48 % of the time");
 }
 
 /* Where nothing waits for collectives, a rank that was late once stays behind, and its GPU is none the slower. */
@@ -1961,6 +1988,7 @@ int main(void)
 		RANKS_TEST(test_gain),
 		RANKS_TEST(test_slower_everywhere),
 		RANKS_TEST(test_gpu_late),
+		RANKS_TEST(test_gpu_shared),
 		RANKS_TEST(test_lag),
 		RANKS_TEST(test_lag_is_paid_once),
 		RANKS_TEST(test_lag_of_slow_gpu),
