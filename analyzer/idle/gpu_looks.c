@@ -110,7 +110,7 @@ void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other)
 	looks->others_busy += other->others_busy;
 }
 
-#define SHARES_LEAST 10 /* looks; each second's answer is in five of them */
+#define SHARES_LEAST 5 /* looks: those of one answer */
 
 double gpu_looks_others(const struct gpu_looks *looks)
 {
