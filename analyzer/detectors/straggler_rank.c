@@ -67,8 +67,8 @@ static void name_spread(struct arena *texts, const char *words,
 			const struct straggler_reason *reason, struct finding *finding)
 {
 	finding->what = arena_printf(texts,
-				     "%s; its thread is slower than theirs in many places, by "
-				     "little in each, most %s: %s",
+				     "%s; its thread takes longer than theirs for what all of them "
+				     "do, most %s: %s",
 				     finding->what, words, text_time(texts, reason->ns));
 	finding->fix = "Compare the CPUs of the ranks: bind each rank to cores of its own, next "
 		       "to its GPU, and look for other programs on them and for lower clocks. "

@@ -16,6 +16,8 @@
 #define SAME_PERCENT 80 /* of its late operations, those with no more work than the others had */
 /* Of all steps, or else operations, those in which it was last: a slow GPU is always slow */
 #define ALWAYS_PERCENT 60
+#define ALIKE_PERCENT \
+	50 /* of the lateness, at places where all ranks compute: the rank is slower */
 #define SPREAD_MOST \
 	3 /* a reason of less than one of so many parts of the lateness is not the reason */
 #define SEVERAL_LEAST_PART 4 /* of the job's time, that it was held up by one and another */
@@ -162,7 +164,8 @@ static bool is_spread(const struct straggler_reason *largest, const struct rank 
 	enum idle_cause cause = largest->sum->key.cause;
 
 	return (cause == IDLE_PYTHON || cause == IDLE_CPU) &&
-	       largest->ns < rank->late_ns / SPREAD_MOST;
+	       (largest->ns < rank->late_ns / SPREAD_MOST ||
+		rank->unshared.alike_ns >= part_of(ALIKE_PERCENT, rank->late_ns));
 }
 
 struct straggler_reason straggler_reason(const struct idle *idle, const struct rank *rank)

@@ -76,6 +76,8 @@ struct rank {
 		const struct idle_sum *most; /* of that function; NULL: there is none */
 		/* The most of the rest that it was late by in one function for longer than any other rank was. */
 		uint64_t excess_ns;
+		/* Of late_ns, what its thread computed at places where another rank was for two thirds as long as it, or longer. */
+		uint64_t alike_ns;
 	} unshared;
 	/* Before sends and receives, while its GPU had them and had not come to them: it worked all the time. */
 	uint64_t work_ns;

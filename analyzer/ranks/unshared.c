@@ -10,6 +10,8 @@
 #define OTHERS_PART 20 /* of its time at a place, what any other rank may spend there */
 #define LEAST_NS \
 	100000000 /* that it spends there: ten samples, of which the others then have one at most by chance */
+#define ALIKE_PERCENT \
+	66 /* of its time at a place, what another one spends there: they run the same code */
 #define SHOWN_PART 20 /* of its lateness, what a function has at least */
 
 /* ---- where ranks were ------------------------------------------------------------------------ */
@@ -147,6 +149,28 @@ static uint64_t excess_of(struct line *late, const struct idle_sum *reason)
 			  (double)line->most_ns);
 }
 
+static bool is_alike(struct line *spent, const struct idle_sum *reason)
+{
+	uint64_t key = line_of(reason);
+	const struct line *line = NULL;
+
+	if (has_line(reason))
+		HASH_FIND(hh, spent, &key, sizeof(key), line);
+	return line && (line->owner != reason->key.owner ||
+			line->second_ns >= line->most_ns / 100 * ALIKE_PERCENT);
+}
+
+/* A thread that computes more slowly than others do does so everywhere. */
+static void sum_alike(struct ranks *ranks, struct line *spent)
+{
+	for (const struct idle_sum *sum = ranks->idle->sums.by_key; sum; sum = sum->hh.next)
+		if (is_of_rank(ranks, sum) &&
+		    (sum->key.cause == IDLE_PYTHON || sum->key.cause == IDLE_CPU) &&
+		    is_alike(spent, sum))
+			ranks->all[sum->key.owner - idle_owner_rank(0)]->unshared.alike_ns +=
+				sum->ns;
+}
+
 /* A rank's reasons in one function of Python, or else at one place. */
 struct reasons_there {
 	struct reasons_key {
@@ -213,6 +237,7 @@ void ranks_find_unshared(struct ranks *ranks)
 	spent = compare_lines(ranks, &ranks->spent);
 	late = compare_lines(ranks, &ranks->idle->sums);
 	all = sum_functions(ranks, spent, late);
+	sum_alike(ranks, spent);
 	HASH_EMPTY (all, function, next) {
 		add_function(ranks->all[function->key.owner - idle_owner_rank(0)], function);
 		free(function);

@@ -657,7 +657,7 @@ static void test_slower_everywhere(void **state)
 	for (i = 0; i < STEPS; i++)
 		compute_in_places(job, true);
 	conclude(job);
-	finds_that_says(job, "straggler-rank", "slower than theirs in many places");
+	finds_that_says(job, "straggler-rank", "takes longer than theirs for what all of them do");
 	begin(job, 3);
 	for (i = 0; i < STEPS; i++)
 		compute_in_places(job, false);
@@ -1913,6 +1913,31 @@ static void test_unshared(void **state)
 	finds(job, NULL);
 }
 
+/* At one line, where the others are nearly as long; or half as long, for it does more there. */
+static void test_slower_at_line(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k, more;
+
+	for (more = 0; more < 2; more++) {
+		begin(job, 3);
+		tell_python(job);
+		for (i = 0; i < STEPS; i++) {
+			for (k = 0; k < job->ranks; k++) {
+				works_at(&job->told[k],
+					 k != 1 ? 5 * MS : (more ? 10 * MS : 6500 * US),
+					 "place=1 state=1");
+				launch_at(&job->told[k], 100 * US, 0x7f000100);
+			}
+			end_step(job);
+		}
+		conclude(job);
+		finds_that_says(job, "straggler-rank",
+				more ? "unlike them"
+				     : "takes longer than theirs for what all of them do");
+	}
+}
+
 /* What no other rank does is the reason before what is slower in many places, but not before another place that has more of it. */
 static void test_unshared_beside(void **state)
 {
@@ -2025,6 +2050,7 @@ int main(void)
 		RANKS_TEST(test_slow_steps_with_samples),
 		RANKS_TEST(test_unshared),
 		RANKS_TEST(test_unshared_beside),
+		RANKS_TEST(test_slower_at_line),
 		RANKS_TEST(test_damaged),
 	};
 
