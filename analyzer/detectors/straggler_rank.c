@@ -105,12 +105,13 @@ static void name_reason(const struct ranks *ranks, struct arena *texts, const st
 	finding->fix = cure(reason.sum);
 	if (!reason.sum)
 		return;
+	finding->remarks.maybe_harmless = reason.kind == STRAGGLER_ALIKE;
 	part = straggler_part(ranks->idle, reason.sum);
 	place(set, texts, part, finding);
 	words = reason_text(set, texts, reason.sum, part);
 	if (reason.kind == STRAGGLER_UNSHARED)
 		name_unshared(texts, words, rank, finding);
-	else if (reason.kind == STRAGGLER_SPREAD)
+	else if (reason.kind != STRAGGLER_EXCESS)
 		name_spread(texts, words, &reason, finding);
 	else
 		finding->what = arena_printf(texts, "%s; meanwhile, unlike them, it was %s for %s",
@@ -137,7 +138,8 @@ const struct detector detector_straggler_rank = {
 		"parts of the run, and its thread submitted them late. Or the ranks come last in "
 		"turn, and what only one of them does makes the others wait so long, more than "
 		"once. The reason is what that thread did since the operation before, and the "
-		"others' threads did not.",
+		"others' threads did not. Where all of them compute, and another one for two thirds as long or "
+		"longer, one CPU is slower than another: a note.",
 	.blind = "Ranks that were not recorded, and operations in CUDA graphs, as far as it "
 		 "depends on when they were submitted. What a thread does on a CPU outside of "
 		 "Python.",

@@ -159,13 +159,11 @@ static struct straggler_reason find_largest(const struct idle *idle, const struc
 	return most;
 }
 
-static bool is_spread(const struct straggler_reason *largest, const struct rank *rank)
+static bool is_computing(const struct straggler_reason *largest)
 {
 	enum idle_cause cause = largest->sum->key.cause;
 
-	return (cause == IDLE_PYTHON || cause == IDLE_CPU) &&
-	       (largest->ns < rank->late_ns / SPREAD_MOST ||
-		rank->unshared.alike_ns >= part_of(ALIKE_PERCENT, rank->late_ns));
+	return cause == IDLE_PYTHON || cause == IDLE_CPU;
 }
 
 struct straggler_reason straggler_reason(const struct idle *idle, const struct rank *rank)
@@ -174,9 +172,14 @@ struct straggler_reason straggler_reason(const struct idle *idle, const struct r
 
 	if (!reason.sum)
 		return reason;
-	reason.kind = is_spread(&reason, rank) ? STRAGGLER_SPREAD : STRAGGLER_EXCESS;
+	if (!is_computing(&reason))
+		reason.kind = STRAGGLER_EXCESS;
+	else if (rank->unshared.alike_ns >= part_of(ALIKE_PERCENT, rank->late_ns))
+		reason.kind = STRAGGLER_ALIKE;
+	else if (reason.ns < rank->late_ns / SPREAD_MOST)
+		reason.kind = STRAGGLER_SPREAD;
 	if (rank->unshared.most &&
-	    (reason.kind == STRAGGLER_SPREAD || rank->unshared.excess_ns <= rank->unshared.ns))
+	    (reason.kind != STRAGGLER_EXCESS || rank->unshared.excess_ns <= rank->unshared.ns))
 		reason = (struct straggler_reason){rank->unshared.most, rank->unshared.ns,
 						   STRAGGLER_UNSHARED};
 	return reason;

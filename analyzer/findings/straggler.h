@@ -40,6 +40,7 @@ struct straggler_reason {
 	enum {
 		STRAGGLER_EXCESS, /* at one place, where the others are, too, or for too short a time to tell */
 		STRAGGLER_SPREAD, /* here and there, nowhere by much: it has no work that they do not have */
+		STRAGGLER_ALIKE, /* where all ranks compute, the others for two thirds as long or longer: CPUs differ by that */
 		STRAGGLER_UNSHARED, /* what no other rank does (rank.unshared): ns is all of it */
 	} kind;
 };

@@ -1917,6 +1917,8 @@ static void test_unshared(void **state)
 static void test_slower_at_line(void **state)
 {
 	struct job *job = *state;
+	struct arena texts = {0};
+	struct found found = {.texts = &texts};
 	unsigned int i, k, more;
 
 	for (more = 0; more < 2; more++) {
@@ -1935,7 +1937,11 @@ static void test_slower_at_line(void **state)
 		finds_that_says(job, "straggler-rank",
 				more ? "unlike them"
 				     : "takes longer than theirs for what all of them do");
+		detectors_find("straggler-rank")->conclude_ranks(&job->a.ranks, &found);
+		assert_int_equal(found.all[more].remarks.maybe_harmless, !more);
 	}
+	findings_free(found.all, found.n);
+	arena_release(&texts);
 }
 
 /* What no other rank does is the reason before what is slower in many places, but not before another place that has more of it. */
