@@ -6,8 +6,6 @@
 #include "findings/straggler.h"
 #include "text/text.h"
 
-#define OTHERS_LEAST 0.1 /* of the time, that others' kernels ran on it */
-
 static void conclude(const struct ranks *ranks, struct found *found)
 {
 	struct straggler h = straggler_find(ranks);
@@ -23,7 +21,7 @@ static void conclude(const struct ranks *ranks, struct found *found)
 				     straggler_words(found->texts, &h));
 	finding->fix = detector_slow_gpu.fix;
 	gpu = gpu_of_rank(ranks->idle, h.rank);
-	if (!gpu || gpu_looks_others(&gpu->looks) < OTHERS_LEAST)
+	if (!gpu || !gpu_has_others(gpu))
 		return;
 	finding->what = arena_printf(
 		found->texts,

@@ -113,8 +113,6 @@ static void conclude(const struct accounting *a, struct found *found)
 
 /* ---- with processes that were not recorded ---------------------------------------------------- */
 
-#define OTHERS_LEAST 0.1 /* of the time, that they run kernels */
-
 /* By its threads, for the GPU or for room in its queues: so long at most the others' kernels can have held it up. */
 static uint64_t waited_ns(const struct idle *idle, const struct process *process)
 {
@@ -138,8 +136,8 @@ static void add_unrecorded(const struct idle *idle, const struct idle_gpu *gpu, 
 	const struct thread *feeder = gpu_feeder(idle, gpu);
 	uint64_t work_ns = gpu_work_ns(idle->accounts->expect, gpu);
 	uint64_t others_ns = (uint64_t)(gpu_looks_others(looks) * (double)work_ns);
-	uint64_t cost_ns = min_u64(others_ns, waited_ns(idle, process));
-	const char *who = "a process that was not recorded";
+	uint64_t waits_ns = waited_ns(idle, process), cost_ns = min_u64(others_ns, waits_ns);
+	const char *who = "another process";
 	struct finding *finding;
 
 	if (!feeder || !cost_ns)
@@ -158,7 +156,7 @@ static void add_unrecorded(const struct idle *idle, const struct idle_gpu *gpu, 
 		"of %s of work; without MPS they take turns, and this program's threads waited for the GPU for %s",
 		who, gpu->device, text_percent(texts, gpu_looks_others(looks), 1),
 		text_percent(texts, (double)looks->own_busy, 100 * (double)looks->shares_n),
-		text_time(texts, work_ns), text_time(texts, waited_ns(idle, process)));
+		text_time(texts, work_ns), text_time(texts, waits_ns));
 	finding->fix =
 		"Give each program a GPU of its own (CUDA_VISIBLE_DEVICES, the scheduler's request for GPUs), or end "
 		"the other one. Where both must share it: MPS, if their kernels leave room on the GPU.";
@@ -169,8 +167,7 @@ static void conclude_unrecorded(const struct idle *idle, struct found *found)
 	for (size_t i = 0; i < idle->n_gpus; i++) {
 		const struct idle_gpu *gpu = &idle->gpus[i];
 
-		if (gpu->n_processes == 1 && !gpu->processes[0]->mps.server &&
-		    gpu_looks_others(&gpu->looks) >= OTHERS_LEAST)
+		if (gpu->n_processes == 1 && !gpu->processes[0]->mps.server && gpu_has_others(gpu))
 			add_unrecorded(idle, gpu, found);
 	}
 }

@@ -23,6 +23,14 @@ const char *gpu_why_unknown(const struct callstats *stats, const struct idle_gpu
  * wait for others of them; NULL: none. */
 const struct thread *gpu_feeder(const struct idle *idle, const struct idle_gpu *gpu);
 
+#define GPU_OTHERS_LEAST 0.1 /* of the time: what other processes do is worth a word */
+
+/* Do kernels of processes that are not in the report run on it, by NVML? It has one process that is. */
+static inline bool gpu_has_others(const struct idle_gpu *gpu)
+{
+	return gpu_looks_others(&gpu->looks) >= GPU_OTHERS_LEAST;
+}
+
 /* The GPU that only this rank uses; NULL: unknown, or others do, too. */
 const struct idle_gpu *gpu_of_rank(const struct idle *idle, const struct rank *rank);
 

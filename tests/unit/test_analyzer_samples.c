@@ -467,7 +467,7 @@ static void test_unrecorded(void **state)
 
 	beside_another(s, 48, 90 * MS);
 	finding = found(s, "time-slicing");
-	says(finding, "a process that was not recorded (99) has work on GPU 0, too");
+	says(finding, "another process (99) has work on GPU 0, too");
 	says(finding, "its kernels ran for 48 % of the time, this program's for 52 %");
 	assert_true(is_said(s, "kernels that are not this program's ran for 48 % of the time"));
 	/* No more than the program waits, nor than the others' part. */
