@@ -10,6 +10,7 @@
 #include "inspect/inspect.h"
 #include "inspect/inspect_common.h"
 #include "lib/lock.h"
+#include "nccl/profiler.h"
 #include "probe/query.h"
 #include "window/capture.h"
 
@@ -144,7 +145,10 @@ static void end_capture(uint64_t stream)
 
 void inspect_capture_begin_done(struct spy_frame *frame, const struct spy_inspector *self)
 {
-	if (!succeeded(frame) || !spy_lock_table(&captures.lock))
+	if (!succeeded(frame))
+		return;
+	spy_nccl_capture_began();
+	if (!spy_lock_table(&captures.lock))
 		return;
 	join(key(frame->thread, stream_arg(frame, self, STREAM)), ++captures.last);
 	spy_unlock(&captures.lock);

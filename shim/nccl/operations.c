@@ -647,7 +647,9 @@ spy_nccl_handle spy_nccl_submit(spy_nccl_handle context, const struct spy_nccl_s
 	if (is_callback && comm->is.interface < 5)
 		flags |= SPY_COLLECTIVE_GRAPH;
 	id = new_id();
-	handle = said->followed ? follow(id, number, said->channels) : 0;
+	handle = said->followed && !(flags & SPY_COLLECTIVE_GRAPH)
+			 ? follow(id, number, said->channels)
+			 : 0;
 	if (handle)
 		flags |= SPY_COLLECTIVE_RUN_FOLLOWS;
 	now = spy_clock();

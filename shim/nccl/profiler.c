@@ -50,20 +50,70 @@ static void end_events(void)
 		__atomic_store_n(&events, NULL, __ATOMIC_RELAXED);
 }
 
+/* NULL: it is not to be touched. */
+static int *events_to_change(void)
+{
+	return __atomic_load_n(&several, __ATOMIC_RELAXED)
+		       ? NULL
+		       : __atomic_load_n(&events, __ATOMIC_RELAXED);
+}
+
+static void ask_for_channels(int interface, bool wanted)
+{
+	int *mask = events_to_change();
+
+	if (mask)
+		__atomic_store_n(mask, events_of(interface) & ~(wanted ? 0 : NCCL_EVENT_CHANNEL),
+				 __ATOMIC_RELAXED);
+}
+
+/*
+ * For each operation whose channels it was asked for when it was captured, NCCL puts a function on the host into the graph,
+ * by which it tells of the operation whenever the graph runs. The operation waits for it, and the functions run one by one (docs/PERFORMANCE.md). So
+ * of a graph one operation alone is asked for: not its first, which the GPU may come to before the function has run.
+ */
+#define CAPTURED_FOLLOWED \
+	4 /* or the one before: some versions look at the set before the call is known, some behind */
+static uint32_t captured; /* operations of the graph that is being captured */
+static bool restore; /* the set of events is one for captures */
+
+void spy_nccl_capture_began(void)
+{
+	int *mask = events_to_change();
+
+	__atomic_store_n(&captured, 0, __ATOMIC_RELAXED);
+	if (!mask)
+		return;
+	__atomic_fetch_and(mask, ~NCCL_EVENT_CHANNEL, __ATOMIC_RELAXED);
+	__atomic_store_n(&restore, true, __ATOMIC_RELAXED);
+}
+
+/* The program calls NCCL. */
+static void pace_call(int interface, bool is_captured)
+{
+	if (is_captured) {
+		uint32_t n = __atomic_add_fetch(&captured, 1, __ATOMIC_RELAXED);
+
+		__atomic_store_n(&restore, true, __ATOMIC_RELAXED);
+		ask_for_channels(interface, n + 1 == CAPTURED_FOLLOWED);
+	} else if (__atomic_load_n(&restore, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&restore, false, __ATOMIC_RELAXED);
+		__atomic_store_n(&captured, 0, __ATOMIC_RELAXED);
+		ask_for_channels(interface, spy_nccl_paced_next());
+	}
+}
+
 /* Before an operation is looked at: are its channels followed? Later ones are, or not, from here on. */
 static bool pace(int interface)
 {
-	int *mask = __atomic_load_n(&events, __ATOMIC_RELAXED);
-	bool followed = true, change = false;
+	bool followed, change = false;
 
-	if (!mask || __atomic_load_n(&several, __ATOMIC_RELAXED))
+	if (!events_to_change())
 		return true;
+	pace_call(interface, false);
 	followed = spy_nccl_paced(&change);
 	if (change)
-		__atomic_store_n(mask,
-				 events_of(interface) &
-					 ~(spy_nccl_paced_next() ? 0 : NCCL_EVENT_CHANNEL),
-				 __ATOMIC_RELAXED);
+		ask_for_channels(interface, spy_nccl_paced_next());
 	return followed;
 }
 
@@ -192,11 +242,11 @@ static inline __attribute__((always_inline)) spy_nccl_handle
 submit(int interface, void *context, const struct nccl_descriptor *event, bool copies,
        const struct spy_unwind *from)
 {
+	bool graph = interface >= 5 && (spy_nccl_handle)event->head.parent == spy_nccl_mark(true);
 	struct spy_nccl_said said = {.rank = (uint32_t)event->head.rank,
-				     .followed = pace(interface) && interface >= 3 && !copies};
+				     .flags = graph ? SPY_COLLECTIVE_GRAPH : 0};
 
-	if (interface >= 5 && (spy_nccl_handle)event->head.parent == spy_nccl_mark(true))
-		said.flags = SPY_COLLECTIVE_GRAPH;
+	said.followed = !graph && pace(interface) && interface >= 3 && !copies;
 	if (copies)
 		read_copies(event, &said);
 	else if (interface == 1)
@@ -228,9 +278,11 @@ static inline __attribute__((always_inline)) int start(int interface, void *cont
 						interface >= 4 ? event->channel_4.timer : 0);
 		break;
 	case NCCL_EVENT_COLLECTIVE_CALL:
+		pace_call(interface, event->collective_call_5.captured);
 		answer = event->collective_call_5.captured ? spy_nccl_mark(true) : 0;
 		break;
 	case NCCL_EVENT_P2P_CALL:
+		pace_call(interface, event->p2p_call_5.captured);
 		answer = event->p2p_call_5.captured ? spy_nccl_mark(true) : 0;
 		break;
 	case NCCL_EVENT_COPIES:

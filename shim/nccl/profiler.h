@@ -18,6 +18,9 @@ extern bool spy_nccl_serving;
 /* Does another object of the program serve the interface, in any version? */
 bool spy_nccl_has_other(void);
 
+/* A stream is captured from now on. Any thread. */
+void spy_nccl_capture_began(void);
+
 /* NCCL looks a table up, and found that one: which one it is to get. It takes the newest that there is, so where another
  * profiler is to serve, ours are not there. */
 void *spy_nccl_look_up(const char *name, void *found);

@@ -3,7 +3,8 @@
 #   rank_jobs.py SHAPE PLANTED [--steps N] [--ranks N]
 #
 # SHAPE    small (data parallel, bound by launches), large (data parallel, the GPUs are busy), pipeline (each rank a stage,
-#          which sends what it has to the next one, four microbatches a step)
+#          which sends what it has to the next one, four microbatches a step), decode (tensor parallel, a token a step; the
+#          step is a CUDA graph with the collective operations in it)
 # PLANTED  none; checkpoint (rank 0 saves the model each tenth step); collect (the last rank collects garbage each fourth
 #          step); uneven (one rank has a sequence four times as long, another one each step); nap (the last rank sleeps 4 ms
 #          a step); batch (rank 0 makes its batch in Python); heavy (the last rank has three times the work: of a pipeline, its
@@ -21,10 +22,10 @@ os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 os.environ.setdefault("OMP_NUM_THREADS", "4")
 
-WIDTH = {"small": 256, "large": 1536, "pipeline": 1024}
-LAYERS = {"small": 8, "large": 8, "pipeline": 6}
-LENGTH = {"small": 64, "large": 1024, "pipeline": 512}
-BATCH = {"small": 4, "large": 8, "pipeline": 4}
+WIDTH = {"small": 256, "large": 1536, "pipeline": 1024, "decode": 4096}
+LAYERS = {"small": 8, "large": 8, "pipeline": 6, "decode": 16}
+LENGTH = {"small": 64, "large": 1024, "pipeline": 512, "decode": 1}
+BATCH = {"small": 4, "large": 8, "pipeline": 4, "decode": 16}
 WORDS = 2048
 
 
@@ -51,6 +52,9 @@ class Job:
         self.torch, self.args, self.rank, self.world = torch, args, rank, world
         self.last = rank == world - 1
         self.keep = []
+
+    def close(self):
+        pass
 
     def save(self, step):
         weights = {name: value.cpu() for name, value in self.model.state_dict().items()}
@@ -161,6 +165,51 @@ class Pipeline(Job):
             self.loss = total.item() if self.last else 0.0
 
 
+class Decode(Job):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        torch = self.torch
+        nn = torch.nn
+        width, layers = WIDTH["decode"], LAYERS["decode"]
+        part = 4 * width // self.world
+        self.model = nn.ModuleList([nn.Sequential(nn.LayerNorm(width), nn.Linear(width, part), nn.GELU(), nn.Linear(part, width))
+                                    for _ in range(layers)]).cuda().bfloat16()
+        self.words = nn.Embedding(WORDS, width).cuda().bfloat16()
+        self.extra = model_of(torch, "decode", 4).cuda().bfloat16() if self.args.planted == "heavy" and self.last else None
+        self.token = torch.zeros(BATCH["decode"], dtype=torch.long, device="cuda")
+        beside = torch.cuda.Stream()
+        beside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(beside), torch.no_grad():
+            for _ in range(3):
+                self.forward()
+        torch.cuda.current_stream().wait_stream(beside)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph), torch.no_grad():
+            self.next = self.forward()
+
+    def forward(self):
+        x = self.words(self.token)
+        for layer in self.model:
+            y = layer(x)
+            self.torch.distributed.all_reduce(y)
+            x = x + y
+        if self.extra is not None:
+            x = x + 0 * self.extra(x.expand(16, *x.shape))[0]
+        logits = x @ self.words.weight.t()
+        self.torch.distributed.all_reduce(logits)
+        return logits.argmax(dim=-1)
+
+    def step(self, step):
+        self.before(step)
+        self.graph.replay()
+        words = self.next.tolist()
+        self.token.copy_(self.torch.tensor(words))
+        self.loss = sum(words)
+
+    def close(self):
+        self.graph.reset()  # communicators wait for the graphs that they are in
+
+
 def work(args):
     import torch
 
@@ -168,7 +217,7 @@ def work(args):
     torch.cuda.set_device(rank)
     torch.distributed.init_process_group("nccl", device_id=torch.device("cuda", rank))
     torch.manual_seed(1 + rank)
-    job = (Pipeline if args.shape == "pipeline" else DataParallel)(torch, args, rank, world)
+    job = {"pipeline": Pipeline, "decode": Decode}.get(args.shape, DataParallel)(torch, args, rank, world)
     for step in range(5):
         job.step(step)
     torch.cuda.synchronize()
@@ -180,6 +229,7 @@ def work(args):
     took = time.perf_counter() - began
     print("rank %d: the last loss %.6f" % (rank, job.loss))
     print("# rank %d: %.3f ms a step, %.3f s" % (rank, 1e3 * took / args.steps, took), flush=True)
+    job.close()
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()
 
@@ -197,7 +247,7 @@ def neighbour(gpu):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("shape", choices=["small", "large", "pipeline"])
+    parser.add_argument("shape", choices=["small", "large", "pipeline", "decode"])
     parser.add_argument("planted", choices=["none", "checkpoint", "collect", "uneven", "nap", "batch", "heavy", "shared"])
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--ranks", type=int, default=2)

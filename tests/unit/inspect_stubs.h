@@ -16,6 +16,7 @@
 #include "describe/describe.h"
 #include "inspect/inspect_common.h"
 #include "inspect/memory.h"
+#include "nccl/profiler.h"
 #include "probe/query.h"
 #include "record/kernel_names.h"
 #include "record/notes.h"
@@ -120,6 +121,10 @@ bool spy_session_active(void)
 }
 
 void spy_mps_driver_begins(void)
+{
+}
+
+void spy_nccl_capture_began(void)
 {
 }
 

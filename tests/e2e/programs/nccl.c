@@ -9,6 +9,7 @@
  *   nccl INTERFACE odd       what must not happen: wrong handles, order, ends
  *   nccl INTERFACE fork      a child with operations of its own, and with its parent's handles
  *   nccl INTERFACE graph     operations of a graph: on a thread that makes no calls
+ *   nccl INTERFACE capture   two graphs with operations are captured: of how many are channels wanted?
  *   nccl INTERFACE late      events when the process is just ending
  *   nccl INTERFACE fewer     channels that never come
  *   nccl INTERFACE bench N   what an operation with two channels takes
@@ -29,6 +30,7 @@
 
 int cudaSetDevice_(int device) __asm__("cudaSetDevice");
 int cudaStreamSynchronize_(void *stream) __asm__("cudaStreamSynchronize");
+int cudaStreamBeginCapture_(void *stream, int mode) __asm__("cudaStreamBeginCapture");
 
 enum { GROUP = 1, COLL = 2, P2P = 4, KERNEL = 64, COLL_CALL = 512, P2P_CALL = 1024, COPIES = 4096 };
 
@@ -477,6 +479,37 @@ static void do_graph(void)
 	end_comm(context);
 }
 
+static bool kernels_wanted(void)
+{
+	return __atomic_load_n(&masks[which], __ATOMIC_RELAXED) & KERNEL;
+}
+
+static void do_capture(void)
+{
+	void *context = new_comm(0, "capture"), *captured;
+	int before,
+		behind; /* some versions look at the mask before they tell of the call, some behind */
+
+	all_reduce(context, 0, 1);
+	for (int n = 8; n > 0; n -= 6) {
+		before = behind = 0;
+		cudaStreamBeginCapture_(NULL, 0);
+		for (int i = 0; i < n; i++) {
+			before += kernels_wanted();
+			captured = version >= 5 ? call(context, true) : NULL;
+			behind += kernels_wanted();
+			if (captured)
+				stop(captured);
+		}
+		printf("%d captured: %d %d\n", n, before, behind);
+	}
+	if (version >= 5)
+		call(context, false);
+	all_reduce(context, 1, 2);
+	printf("then: %d\n", kernels_wanted());
+	end_comm(context);
+}
+
 static void *late_context, *late_handle;
 
 __attribute__((destructor)) static void be_late(void)
@@ -576,9 +609,10 @@ static void bench(uint64_t n)
 static const struct {
 	const char *name;
 	void (*run)(void);
-} modes[] = {{"all", do_all},     {"threads", do_threads}, {"full", do_full},   {"paced", do_paced},
-	     {"odd", do_odd},     {"fork", do_fork},       {"graph", do_graph}, {"late", do_late},
-	     {"fewer", do_fewer}, {"lines", do_lines}};
+} modes[] = {{"all", do_all},     {"threads", do_threads}, {"full", do_full},
+	     {"paced", do_paced}, {"odd", do_odd},         {"fork", do_fork},
+	     {"graph", do_graph}, {"late", do_late},       {"fewer", do_fewer},
+	     {"lines", do_lines}, {"capture", do_capture}};
 
 static const struct profiler *find(void)
 {
