@@ -7,10 +7,9 @@
 
 /* ---- communicators --------------------------------------------------------------------------- */
 
-static struct lane_comm *comm_of(const struct ranks_work *w, const struct record *record,
-				 uint32_t number)
+struct lane_comm *rank_lane_comm(const struct ranks_work *w, uint32_t process, uint32_t number)
 {
-	const struct lane_comm_key key = {record->process, number};
+	const struct lane_comm_key key = {process, number};
 	struct lane_comm *comm;
 
 	HASH_FIND(hh, w->lane_comms, &key, sizeof(key), comm);
@@ -22,7 +21,7 @@ void rank_capture_comm(struct ranks *ranks, const struct record *record)
 	struct rank_comm_event event = {.head = {RANK_EVENT_COMM, record->thread->process},
 					.comm = *record_nccl_comm(record)};
 	struct ranks_work *w = ranks->work;
-	struct lane_comm *comm = comm_of(w, record, event.comm.comm);
+	struct lane_comm *comm = rank_lane_comm(w, record->process, event.comm.comm);
 
 	if (!comm && HASH_COUNT(w->lane_comms) >= MEMBERS_MOST) {
 		ranks->lost++;
@@ -32,6 +31,8 @@ void rank_capture_comm(struct ranks *ranks, const struct record *record)
 		HASH_NEW(w->lane_comms, comm, key,
 			 (struct lane_comm_key){record->process, event.comm.comm});
 	comm->device = event.comm.device == SPY_DEVICE_NONE ? 0 : event.comm.device;
+	comm->said = event.comm;
+	comm->graphs = false;
 	rank_emit(ranks, &event.head, sizeof(event));
 }
 
@@ -108,10 +109,12 @@ static const struct completed_call *launch_of(const struct ranks *ranks,
 	return NULL;
 }
 
-static uint64_t handed_over(const struct ranks *ranks, const struct record *record, uint32_t device)
+static uint64_t handed_over(const struct ranks *ranks, const struct process *process,
+			    uint32_t device)
 {
 	const struct gpu_work *work = &ranks->idle->accounts->work;
-	const struct device_streams *d = &work->devices[work_index(work, record->process, device)];
+	const struct device_streams *d =
+		&work->devices[work_index(work, (uint32_t)process->trace->index, device)];
 
 	return d->handed_over + d->others;
 }
@@ -137,26 +140,26 @@ static void take_lane(struct rank_op *op, struct rank_lane *lane,
 			(struct rank_launch){launch->begin_ns, launch->end_ns};
 }
 
-static struct rank_op *op_new(struct ranks *ranks, const struct record *record,
-			      const struct completed_call *launch, uint32_t device)
+struct rank_op *rank_op_new(struct ranks *ranks, const struct thread *thread, uint64_t ns,
+			    const struct completed_call *launch, uint32_t device)
 {
-	struct rank_lane *lane = rank_lane_get(ranks, record->thread);
+	struct rank_lane *lane = rank_lane_get(ranks, thread);
 	struct lane_part parts[PARTS_MOST];
 	uint32_t n_parts = lane ? rank_lane_take(ranks, lane, parts) : 0, i;
 	struct rank_op *op = xcalloc(1, sizeof(*op) + n_parts * sizeof(*op->parts));
 
 	op->launched = launch != NULL;
 	op->first = true;
-	op->holes = holes_of(record->thread->process);
-	op->submit_begin_ns = launch ? launch->begin_ns : record->ns;
-	op->submit_end_ns = launch ? launch->end_ns : record->ns;
+	op->holes = holes_of(thread->process);
+	op->submit_begin_ns = launch ? launch->begin_ns : ns;
+	op->submit_end_ns = launch ? launch->end_ns : ns;
 	op->n_parts = n_parts;
 	for (i = 0; i < n_parts; i++)
 		op->parts[i] = (struct rank_part){.place = parts[i].place->place,
 						  .ns = parts[i].ns,
 						  .end_ns = parts[i].end_ns};
 	if (lane)
-		take_lane(op, lane, launch, handed_over(ranks, record, device));
+		take_lane(op, lane, launch, handed_over(ranks, thread->process, device));
 	return op;
 }
 
@@ -183,13 +186,22 @@ static void find_levels(const struct ranks *ranks, const struct thread *thread,
 	}
 }
 
+/* That was taken for this record; NULL: none. */
+static const struct stack *stack_of(const struct record *record)
+{
+	const struct stack *stack = record->thread->stack;
+	bool own = stack && stack->fn == SPY_FN_NONE && stack->time == record_time(record);
+
+	return own ? stack : NULL;
+}
+
 void rank_capture_collective(struct ranks *ranks, const struct record *record)
 {
 	struct rank_submitted_event event = {
 		.head = {RANK_EVENT_SUBMITTED, record->thread->process},
 		.operation = *record_collective(record),
 		.ns = record->ns};
-	struct lane_comm *comm = comm_of(ranks->work, record, event.operation.comm);
+	struct lane_comm *comm = rank_lane_comm(ranks->work, record->process, event.operation.comm);
 	const struct thread_account *c = thread_account_of(ranks->idle->accounts, record->thread);
 	const struct completed_call *launch = launch_of(ranks, c);
 
@@ -200,13 +212,16 @@ void rank_capture_collective(struct ranks *ranks, const struct record *record)
 		return;
 	}
 	if (!(event.operation.flags & SPY_COLLECTIVE_GRAPH)) {
-		event.op = op_new(ranks, record, launch, comm->device);
+		event.op = rank_op_new(ranks, record->thread, record->ns, launch, comm->device);
 		take_comm(comm, c, record->thread->process, event.op);
 		/* Taking what the lane did, calls of it were divided; none was added. */
-		rank_site_see(ranks, record, launch, &event.site);
+		rank_site_see(ranks, record->thread, record->ns, stack_of(record), launch,
+			      &event.site);
 		find_levels(ranks, record->thread, event.levels);
 	}
 	rank_emit(ranks, &event.head, sizeof(event));
+	if (event.operation.flags & SPY_COLLECTIVE_GRAPH)
+		rank_graph_see(ranks, record, &event.operation);
 }
 
 /* ---- and ran --------------------------------------------------------------------------------- */

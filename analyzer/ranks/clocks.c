@@ -354,7 +354,7 @@ static void fit_timers(struct ranks *ranks, struct rank_comm *comm,
 
 		if (!rank_func_is_symmetric(block[i]->func) || !of_reference || !of_reference->ran)
 			continue;
-		ranks->align_operations++;
+		ranks->align_operations += !comm->key.graphs;
 		for (op = block[i]->ops; op; op = op->next)
 			if (op != of_reference && op->ran)
 				add_pair(&pairs[op->member->n_block], op, of_reference);
@@ -441,7 +441,7 @@ void rank_clocks_fit(struct ranks *ranks, struct rank_comm *comm,
 		const struct rank_member *member = comm->members[i];
 		struct rank *rank = member->rank;
 
-		if (member->fit.known)
+		if (member->fit.known && !comm->key.graphs)
 			rank->align_error_ns = max_u64(rank->align_error_ns, member->fit.error_ns);
 		if (member->has_host)
 			rank->host_error_ns = max_u64(rank->host_error_ns, member->host_error_ns);

@@ -17,6 +17,7 @@ static void begin_group(struct rank_group_sum *group, const struct rank_comm *co
 	group->sum = (struct rank_group){.hash = key->hash,
 					 .comm_name = comm->name,
 					 .comm_ranks = comm->ranks,
+					 .graphs = key->graphs,
 					 .func = (uint8_t)key->func,
 					 .count = key->count,
 					 .bytes = key->bytes_each && key->count < NUMBER_MOST / 256
@@ -28,8 +29,8 @@ struct rank_group_sum *rank_group_get(struct ranks *ranks, const struct rank_ins
 {
 	const struct rank_comm *comm = instance->comm;
 	struct ranks_work *w = ranks->work;
-	struct group_key key = {comm->key.hash, comm->key.job, instance->count, instance->key.func,
-				instance->bytes_each};
+	struct group_key key = {comm->key.hash,  comm->key.job,      comm->key.graphs,
+				instance->count, instance->key.func, instance->bytes_each};
 	struct rank_group_sum *group;
 
 	HASH_FIND(hh, w->groups, &key, sizeof(key), group);
@@ -274,12 +275,14 @@ static void add_times(const struct rank_instance *instance, const struct evaluat
 			rank->work_ns +=
 				min_u64(op->begin_ns - min_u64(member->ended_ns, op->begin_ns),
 					rank_op_queued(op));
-		if (op->ran) {
+		if (op->ran && !member->key.graphs) {
 			if (e->working)
 				rank->in_collectives_ns +=
 					take_new(&member->busy_until_ns, op->begin_ns,
 						 op->end_ns - op->begin_ns);
 			rank->by_host_times |= op->by_host_times;
+		} else if (e->working) { /* of a graph these are not all that it did */
+			rank->in_collectives_ns += op->wait_ns;
 		}
 		rank->timed += op->aligned && !op->aside;
 		rank->messages += rank_func_is_between_two(instance->func);
@@ -450,6 +453,7 @@ static void find_begin(const struct rank_instance *instance, struct rank_step_pa
 	if (!reference)
 		return;
 	step->begin_ns = reference->submit_end_ns;
+	step->by_host_times = reference->by_host_times;
 	if (reference->ran)
 		step->first_ns = reference->begin_ns;
 	if (reference->aligned)
@@ -467,6 +471,8 @@ static bool any_followed(const struct rank_instance *instance)
 
 static void count_out(struct ranks *ranks, const struct rank_instance *instance)
 {
+	if (instance->comm->key.graphs) /* they are counted as captured */
+		return;
 	if (instance->comm->n_members == 1)
 		ranks->alone++;
 	else if (any_ran(instance))
@@ -486,8 +492,10 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 	for (struct rank_op *op = instance->ops; op; op = op->next)
 		rank_reasons_see(op);
 	e.working = is_working(ranks, instance);
-	rank_order_compare(ranks, instance);
-	rank_sample_see(ranks, instance);
+	if (!instance->comm->key.graphs) {
+		rank_order_compare(ranks, instance);
+		rank_sample_see(ranks, instance);
+	}
 	if (count_aligned(instance) < 2) {
 		count_out(ranks, instance);
 		add_times(instance, &e);
@@ -496,6 +504,7 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 		return;
 	}
 	ranks->matched++;
+	ranks->graphs += instance->comm->key.graphs;
 	find_begin(instance, &step);
 	e.last = last_of(instance);
 	add_waits(ranks, instance, &e);

@@ -19,6 +19,7 @@ struct rank_event {
 struct rank_comm_event {
 	struct rank_event head;
 	struct spy_rec_nccl_comm comm;
+	bool graphs; /* it is that of its operations in graphs: graphs.c */
 };
 
 /* The same place in several processes, whose addresses differ. Without padding: it is hashed byte by byte. */
@@ -61,7 +62,8 @@ struct rank_submitted_event {
 	struct rank_event head;
 	struct spy_rec_collective operation;
 	uint64_t ns; /* of the record */
-	struct rank_op *op; /* owned; NULL: it was captured into a graph */
+	struct rank_op *op; /* owned; NULL: it is one of a graph's */
+	bool graph; /* it stands for a launch of a graph: graphs.c */
 	struct rank_site_event site;
 	struct rank_level levels[RANK_LEVELS]; /* the outermost first */
 };
@@ -70,6 +72,7 @@ struct rank_submitted_event {
 struct rank_ran_event {
 	struct rank_event head;
 	uint32_t id;
+	bool graph;
 	bool by_host_times;
 	uint64_t ran_ns, seen_ns; /* trace time */
 	uint64_t begin_ns, end_ns; /* GPU's timer; or the same as those */

@@ -315,6 +315,7 @@ void ranks_see_call(struct ranks *ranks, const struct record *record)
 	struct rank_lane *lane = thread->index < w->n_lanes ? w->lanes[thread->index] : NULL;
 
 	see_feeder(&w->feeders[record->process], thread);
+	rank_graph_see_call(ranks, record);
 	if (lane && lane->account->ring.n - lane->divided_calls >= DIVIDE_CALLS)
 		rank_lane_divide(ranks, lane);
 }
@@ -486,23 +487,21 @@ static bool is_first_there(struct ranks_work *w, uint64_t key)
 	return true;
 }
 
-void rank_site_see(struct ranks *ranks, const struct record *record,
-		   const struct completed_call *launch, struct rank_site_event *event)
+void rank_site_see(struct ranks *ranks, const struct thread *thread, uint64_t ns,
+		   const struct stack *stack, const struct completed_call *launch,
+		   struct rank_site_event *event)
 {
-	const struct process *process = record->thread->process;
-	const struct stack *stack = record->thread->stack;
+	const struct process *process = thread->process;
 	struct idle_part part = {.cause = IDLE_COLLECTIVE,
 				 .fn = NO_FUNCTION,
 				 .fn_before = NO_FUNCTION,
-				 .thread = record->thread,
-				 .at_ns = record->ns};
+				 .thread = thread,
+				 .at_ns = ns};
 
-	event->has_stack = stack && stack->fn == SPY_FN_NONE && stack->time == record_time(record);
-	if (!event->has_stack && launch && launch->stack) {
+	if (!stack && launch)
 		stack = launch->stack;
-		event->has_stack = true;
-	}
-	part.stack = event->has_stack ? stack : NULL;
+	event->has_stack = stack;
+	part.stack = stack;
 	part.address = event->has_stack ? caller_of_nccl(stack)
 		       : launch         ? launch->return_address
 					: 0;
@@ -549,4 +548,5 @@ void rank_lanes_release(struct ranks_work *w)
 	HASH_EMPTY (w->lane_sites, site, next_site)
 		free(site);
 	free(w->feeders);
+	free(w->graphs);
 }

@@ -248,9 +248,9 @@ static struct rank_instance *instance_get(struct rank_comm *comm, const struct i
 
 /* ---- submitted ------------------------------------------------------------------------------- */
 
-static uint64_t key_of_op(const struct process *process, uint32_t id)
+static uint64_t key_of_op(const struct process *process, uint32_t id, bool graph)
 {
-	return (uint64_t)process->trace->index << 32 | id;
+	return (uint64_t)graph << 63 | (uint64_t)process->trace->index << 32 | id;
 }
 
 /* From now on SPY_EV_COLLECTIVE_RAN finds it. An older one of the same number never ran, as far as is known. */
@@ -259,7 +259,7 @@ static void expect_run(struct ranks *ranks, struct rank_op *op, uint32_t id)
 	struct ranks_work *w = ranks->work;
 	struct rank_op *older;
 
-	op->key = key_of_op(op->member->process, id);
+	op->key = key_of_op(op->member->process, id, op->member->key.graphs);
 	HASH_FIND(hh, w->pending, &op->key, sizeof(op->key), older);
 	if (older) {
 		HASH_DEL(w->pending, older);
@@ -301,9 +301,9 @@ static struct rank_op_seen seen_as(const struct rank_op *op,
 }
 
 static struct rank_member *member_of(const struct ranks_work *w, const struct process *process,
-				     uint32_t comm)
+				     uint32_t comm, bool graphs)
 {
-	const struct member_key key = {process->trace->index, comm};
+	const struct member_key key = {process->trace->index, comm, graphs};
 	struct rank_member *member;
 
 	HASH_FIND(hh, w->members, &key, sizeof(key), member);
@@ -334,6 +334,18 @@ static void see_rank(struct rank_member *member, const struct rank_op *op, uint6
 	rank->last_ns = max_u64(rank->last_ns, ns);
 }
 
+/* It has a number among the others, but no times. */
+static void see_captured(struct ranks *ranks, struct rank_member *member,
+			 const struct spy_rec_collective *operation)
+{
+	uint64_t *next = &member->next_seq[operation->func];
+
+	ranks->captured++;
+	ranks->work->captured_follow += operation->flags & SPY_COLLECTIVE_RUN_FOLLOWS ? 1 : 0;
+	if (!rank_func_is_between_two(operation->func))
+		*next = max_u64(*next, operation->seq + 1);
+}
+
 /* False: the operation cannot be followed. */
 static bool take_submitted(struct ranks *ranks, const struct rank_submitted_event *event,
 			   struct rank_member *member, struct rank_site_sum *site)
@@ -347,7 +359,7 @@ static bool take_submitted(struct ranks *ranks, const struct rank_submitted_even
 	if (!member || !key_of(member, operation, &key))
 		return false;
 	if (!op) {
-		ranks->captured++;
+		see_captured(ranks, member, operation);
 		return true;
 	}
 	instance = instance_get(member->comm, &key, operation);
@@ -357,9 +369,9 @@ static bool take_submitted(struct ranks *ranks, const struct rank_submitted_even
 	op->site = site_of(ranks, instance, event, site);
 	seen = seen_as(op, operation);
 	see_rank(member, op, event->ns);
-	op->in_a_row = member->has_last && member->last.func == operation->func && !op->first &&
-		       op->gpu_operations <= 1;
-	if (!rank_func_is_between_two(operation->func)) {
+	op->in_a_row = !event->graph && member->has_last && member->last.func == operation->func &&
+		       !op->first && op->gpu_operations <= 1;
+	if (!event->graph && !rank_func_is_between_two(operation->func)) {
 		op->ordinal = member->ordinal++;
 		member->rank->skips += member->next_seq[operation->func] &&
 				       operation->seq > member->next_seq[operation->func];
@@ -394,7 +406,8 @@ void rank_apply_submitted(struct ranks *ranks, const struct rank_submitted_event
 	ranks->any = ranks->submits[process->trace->index] = true;
 	if (event->op) /* it may be told but once */
 		site = rank_site_get(ranks, process, &event->site, event->operation.func);
-	if (take_submitted(ranks, event, member_of(ranks->work, process, event->operation.comm),
+	if (take_submitted(ranks, event,
+			   member_of(ranks->work, process, event->operation.comm, event->graph),
 			   site))
 		return;
 	ranks->lost++;
@@ -407,13 +420,16 @@ void rank_apply_submitted(struct ranks *ranks, const struct rank_submitted_event
 
 void rank_apply_ran(struct ranks *ranks, const struct rank_ran_event *event)
 {
-	uint64_t key = key_of_op(event->head.process, event->id);
+	uint64_t key = key_of_op(event->head.process, event->id, event->graph);
 	struct ranks_work *w = ranks->work;
 	struct rank_op *op;
 
 	HASH_FIND(hh, w->pending, &key, sizeof(key), op);
 	if (!op) {
-		ranks->lost++;
+		if (w->captured_follow) /* its times are those of another one */
+			w->captured_follow--;
+		else
+			ranks->lost++;
 		return;
 	}
 	HASH_DEL(w->pending, op);
@@ -425,8 +441,8 @@ void rank_apply_ran(struct ranks *ranks, const struct rank_ran_event *event)
 	op->begin_ns = event->begin_ns;
 	op->end_ns = event->end_ns;
 	op->ran = op->begin_ns <= op->end_ns && op->end_ns <= GPU_TIME_MOST;
-	ranks->lost += !op->ran;
-	if (op->ran && !rank_func_is_between_two(op->instance->func))
+	ranks->lost += !op->ran && !event->graph;
+	if (op->ran && !event->graph && !rank_func_is_between_two(op->instance->func))
 		op->member->ran_ordinal_1 = max_u64(op->member->ran_ordinal_1, op->ordinal + 1);
 	look_whether_ready(op->instance);
 	evaluate_some(ranks, op->member->comm);

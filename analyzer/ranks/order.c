@@ -340,7 +340,7 @@ void rank_missing_find(struct ranks *ranks, const struct rank_comm *comm)
 {
 	const struct rank_instance *instance = comm->first;
 
-	if (ranks->n_missing >= RANK_MISSING_MOST)
+	if (ranks->n_missing >= RANK_MISSING_MOST || comm->key.graphs)
 		return;
 	while (instance && !find_missing(ranks, comm, instance))
 		instance = instance->next;

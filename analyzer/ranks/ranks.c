@@ -147,10 +147,11 @@ static bool has_number(const struct rank_comm *comm, uint32_t number)
 
 /* The communicator of that hash. One whose rank is there already was before: the job has started again. */
 static struct rank_comm *comm_get(struct ranks *ranks, const struct process *process,
-				  const struct spy_rec_nccl_comm *of)
+				  const struct rank_comm_event *event)
 {
+	const struct spy_rec_nccl_comm *of = &event->comm;
 	const char *job = process->trace->metadata.job;
-	const struct comm_key key = {of->hash, job ? hash_key(job, strlen(job)) : 0};
+	const struct comm_key key = {of->hash, job ? hash_key(job, strlen(job)) : 0, event->graphs};
 	struct rank_comm *comm, *older;
 
 	HASH_FIND(hh, ranks->work->comms, &key, sizeof(key), older);
@@ -176,18 +177,21 @@ static struct rank_timer *timer_get(struct ranks_work *w, uint32_t process, uint
 	return timer;
 }
 
+#define HOST_TIMER UINT32_MAX /* instead of a device: that of its host */
+
 /* A process may use a number again, for a later communicator. */
 static void add_member(struct ranks *ranks, const struct process *process, struct rank_comm *comm,
-		       struct rank *rank, const struct spy_rec_nccl_comm *of)
+		       struct rank *rank, const struct rank_comm_event *event)
 {
+	const struct spy_rec_nccl_comm *of = &event->comm;
 	struct ranks_work *w = ranks->work;
 	struct rank_member *member = xcalloc(1, sizeof(*member)), *older;
 
-	member->key = (struct member_key){(uint32_t)process->trace->index, of->comm};
+	member->key = (struct member_key){(uint32_t)process->trace->index, of->comm, event->graphs};
 	member->comm = comm;
 	member->rank = rank;
 	member->process = process;
-	member->timer = timer_get(w, member->key.process, of->device);
+	member->timer = timer_get(w, member->key.process, event->graphs ? HOST_TIMER : of->device);
 	member->number = of->rank;
 	member->device = of->device == SPY_DEVICE_NONE ? 0 : of->device;
 	member->index = (uint32_t)comm->n_members;
@@ -212,9 +216,9 @@ void rank_apply_comm(struct ranks *ranks, const struct rank_comm_event *event)
 		return;
 	}
 	rank = rank_of_member(ranks, process, of);
-	comm = rank ? comm_get(ranks, process, of) : NULL;
+	comm = rank ? comm_get(ranks, process, event) : NULL;
 	if (comm)
-		add_member(ranks, process, comm, rank, of);
+		add_member(ranks, process, comm, rank, event);
 	else
 		ranks->lost++;
 }
@@ -258,6 +262,7 @@ void ranks_init(struct ranks *ranks, struct idle *idle, bool apart)
 	idle->collectives = ranks;
 	ranks->work->lacks = xcalloc(model->n_processes + 1, sizeof(*ranks->work->lacks));
 	ranks->work->feeders = xcalloc(model->n_processes + 1, sizeof(*ranks->work->feeders));
+	ranks->work->graphs = xcalloc(model->n_processes + 1, sizeof(*ranks->work->graphs));
 	ranks->states = xcalloc(model->n_processes + 1, sizeof(*ranks->states));
 	ranks->submits = xcalloc(model->n_processes + 1, sizeof(*ranks->submits));
 	ranks->by_process = xcalloc(model->n_processes + 1, sizeof(struct rank *));
@@ -425,7 +430,7 @@ const char *ranks_refused(const struct ranks *ranks)
 /* struct ranks, joined: lost, states; not: sample, idle (the whole's), any, submits, from_launcher, by_process, n_states (as it was
  * begun), journal (of a part), from_digests, part, on_evaluated, data (of a job from digests), all, n, order, world_size,
  * groups, n_groups, sites, n_sites, steps, disagreement, missing, n_missing, matched, incomplete, unaligned, alone, untimed,
- * captured, align_operations, align_messages, align_error_ns, host_error_ns, by_host_times, wait_ns, late_ns, caused_ns, parts, spent,
+ * captured, graphs, align_operations, align_messages, align_error_ns, host_error_ns, by_host_times, wait_ns, late_ns, caused_ns, parts, spent,
  * work (of the replay). */
 /* The replay has evaluated them. */
 void ranks_join(struct ranks *ranks, struct ranks *const *parts, const struct join *join)

@@ -106,6 +106,7 @@ struct rank_group {
 	uint32_t comm_members; /* of these, those that were recorded */
 	uint8_t func; /* enum spy_nccl_func */
 	uint64_t count, bytes; /* elements and bytes of each operation; 0: of several sizes */
+	bool graphs; /* these are launches of graphs with such operations */
 	uint64_t operations; /* matched and timed ones; each once for all its ranks */
 	uint64_t wait_ns; /* of all ranks together */
 	uint64_t late_ns; /* the longest wait of each: as rank.late_ns */
@@ -248,7 +249,9 @@ struct ranks {
 	uint64_t matched, incomplete, unaligned, alone;
 	uint64_t untimed; /* those whose times the recorder did not ask for, or NCCL has none */
 	uint64_t lost; /* records that could not be followed: damaged, or too many at a time */
-	uint64_t captured; /* operations in graphs: when they were submitted is not known */
+	uint64_t captured; /* operations in graphs, whose times are not known … */
+	uint64_t
+		graphs; /* … and launches of such graphs that were compared by the hosts' times; of matched */
 	uint64_t align_operations, align_messages; /* by which timers were aligned; sends */
 	uint64_t align_error_ns; /* the worst rank's */
 	uint64_t host_error_ns;

@@ -30,7 +30,8 @@ struct open_step {
 	struct rank_step sum;
 	bool begun;
 	bool unknown; /* where it begins or ends: recording was dormant meanwhile */
-	uint64_t first_ns; /* first arrival, by the reference's GPU timer */
+	uint64_t first_ns; /* first arrival, by the reference's GPU timer; or by its host's clock */
+	bool by_host_times;
 	struct {
 		const struct rank *rank;
 		uint64_t ns;
@@ -73,7 +74,8 @@ struct rank_steps_work {
 static uint64_t signature_of(const struct rank_instance *instance)
 {
 	const struct instance_key *key = &instance->key;
-	uint64_t what = (uint64_t)key->func << 40 | instance->comm->ranks;
+	uint64_t what = instance->comm->key.graphs << 60 | (uint64_t)key->func << 40 |
+			instance->comm->ranks;
 
 	return (hash_mix(hash_mix(instance->count + 1) ^ what) ^ (uint64_t)key->from << 20 ^
 		key->to) |
@@ -193,17 +195,27 @@ static uint32_t find_period(const struct rank_steps_work *s)
 	return best >= ALIKE_LEAST && period <= most ? period : 0;
 }
 
-/* Where a period repeats without a fault. */
-static uint32_t clean_place(const struct rank_steps_work *s, uint32_t period)
+/* Where a period repeats without a fault, from there on; n_log: nowhere. */
+static uint32_t clean_from(const struct rank_steps_work *s, uint32_t period, uint32_t from)
 {
 	uint32_t i, equal = 0;
 
-	for (i = 0; i + period < s->n_log; i++) {
+	for (i = from; i + period < s->n_log; i++) {
 		equal = s->log[i].signature == s->log[i + period].signature ? equal + 1 : 0;
 		if (equal == period)
 			return i + 1 - period;
 	}
-	return 0;
+	return s->n_log;
+}
+
+/* Best in the middle: at the start the program may do something else, over and over. */
+static uint32_t clean_place(const struct rank_steps_work *s, uint32_t period)
+{
+	uint32_t place = clean_from(s, period, s->n_log / 2);
+
+	if (place == s->n_log)
+		place = clean_from(s, period, 0);
+	return place < s->n_log ? place : 0;
 }
 
 static bool is_once(const struct op_log *pattern, uint32_t period, uint32_t at)
@@ -322,7 +334,7 @@ static void retire(struct ranks *ranks, struct rank_steps_work *s)
 	struct rank_steps *steps = &ranks->steps;
 
 	if (step->begun && next->begun && !step->unknown && number < s->step &&
-	    next->first_ns > step->first_ns) {
+	    step->by_host_times == next->by_host_times && next->first_ns > step->first_ns) {
 		step->sum.ns = next->first_ns - step->first_ns;
 		find_last(step);
 		steps->count++;
@@ -367,8 +379,10 @@ static void add_to_step(struct rank_steps_work *s, uint64_t number,
 	step->sum.number = number;
 	step->sum.wait_ns += part->wait_ns;
 	step->sum.late_ns += part->late_ns;
-	if (part->first_ns && (!step->begun || part->first_ns < step->first_ns)) {
+	if (part->first_ns && (!step->begun || (part->by_host_times == step->by_host_times &&
+						part->first_ns < step->first_ns))) {
 		step->begun = true;
+		step->by_host_times = part->by_host_times;
 		step->first_ns = part->first_ns;
 		step->sum.begin_ns = part->begin_ns;
 	}

@@ -85,12 +85,29 @@ struct lane_comm {
 		uint32_t process, comm;
 	} key;
 	uint32_t device;
+	struct spy_rec_nccl_comm said; /* what its record says */
+	bool graphs; /* that of its operations in graphs has been told */
 	/* Of its last operation: when it was submitted (0: there was none), its stream, and what that one had had then. */
 	uint64_t submitted_ns;
 	const struct gpu_stream *stream;
 	uint64_t upto, work;
 	uint64_t handed_over; /* to all streams of its device */
 	UT_hash_handle hh;
+};
+
+/* Of a process: its last launch of a graph, if there are collective operations in it (graphs.c). */
+struct rank_graph {
+	struct completed_call launch; /* thread NULL: none yet */
+	const struct gpu_stream *stream; /* NULL: unknown */
+	uint64_t upto; /* of that stream, with the launch */
+	bool at_once; /* the stream had nothing to do before */
+	bool has_first; /* an operation of it has been seen */
+	bool waited_for; /* it has been told, but not that it has run */
+	uint32_t id; /* of that operation */
+	/* An operation of the next launch, which has not returned yet. */
+	bool ahead;
+	uint64_t ahead_ns;
+	struct spy_rec_collective first_ahead;
 };
 
 /* A place where operations are submitted that has been told. */
@@ -165,6 +182,7 @@ struct rank_pair {
 struct rank_member {
 	struct member_key {
 		uint32_t process, comm; /* the process's number of it */
+		uint64_t graphs; /* 1: of its operations in graphs */
 	} key;
 	struct rank_comm *comm;
 	struct rank *rank;
@@ -276,6 +294,7 @@ struct rank_comm {
 	struct comm_key {
 		uint64_t hash;
 		uint64_t job; /* hash of its name */
+		uint64_t graphs; /* 1: its operations are launches of graphs (graphs.c) */
 	} key;
 	uint32_t ranks; /* 0 unknown */
 	char name[33];
@@ -298,6 +317,7 @@ struct rank_comm {
 struct rank_group_sum {
 	struct group_key {
 		uint64_t hash, job;
+		uint64_t graphs; /* 1: launches of graphs */
 		uint64_t count;
 		uint32_t func, bytes_each;
 	} key;
@@ -331,6 +351,7 @@ struct ranks_work {
 	struct rank_lane **lanes; /* by thread index; NULL: none */
 	size_t n_lanes;
 	struct rank_feeders *feeders; /* by process; owned */
+	struct rank_graph *graphs; /* likewise */
 	struct idle_sum *lane_places; /* struct lane_place, by key */
 	struct lane_place *changed_places; /* to be told */
 	struct lane_comm *lane_comms;
@@ -347,6 +368,8 @@ struct ranks_work {
 	struct rank_identity *identities;
 	struct rank_op *pending; /* submitted, and not known to have run */
 	size_t n_ops;
+	uint64_t
+		captured_follow; /* operations in graphs of which NCCL is still to say that they ran */
 	struct rank_place **places; /* in the order in which they came up; owned */
 	size_t n_places;
 	struct like_place *likes;
@@ -377,6 +400,22 @@ void rank_capture_comm(struct ranks *ranks, const struct record *record);
 void rank_capture_collective(struct ranks *ranks, const struct record *record);
 void rank_capture_ran(struct ranks *ranks, const struct record *record);
 
+/* The communicator of that number; NULL: unknown. */
+struct lane_comm *rank_lane_comm(const struct ranks_work *w, uint32_t process, uint32_t number);
+
+/* An operation that the thread has submitted, with what it did before. launch: the call; NULL: not known, then it was at that time. */
+struct rank_op *rank_op_new(struct ranks *ranks, const struct thread *thread, uint64_t ns,
+			    const struct completed_call *launch, uint32_t device);
+
+/* ---- graphs.c ------------------------------------------------------------------------------- */
+
+/* A record of an operation in a graph. */
+void rank_graph_see(struct ranks *ranks, const struct record *record,
+		    const struct spy_rec_collective *operation);
+
+/* A call of a process that submits operations has returned. */
+void rank_graph_see_call(struct ranks *ranks, const struct record *record);
+
 /* ---- lanes.c --------------------------------------------------------------------------------- */
 
 /* The lane of a thread, made if it is new; NULL: it has made no call. */
@@ -395,9 +434,10 @@ uint32_t rank_lane_take(struct ranks *ranks, struct rank_lane *lane,
 /* A line of Python, or else a function or a call: the same number in all processes; 0: no place, or unknown. */
 uint64_t rank_line_key(const struct process *process, const struct idle_part *part);
 
-/* Where an operation was submitted. */
-void rank_site_see(struct ranks *ranks, const struct record *record,
-		   const struct completed_call *launch, struct rank_site_event *event);
+/* Where an operation was submitted. stack: taken for it; NULL: that of the launch. */
+void rank_site_see(struct ranks *ranks, const struct thread *thread, uint64_t ns,
+		   const struct stack *stack, const struct completed_call *launch,
+		   struct rank_site_event *event);
 
 /* As ranks_parts. */
 size_t rank_lane_places_parts(const struct ranks_work *w,
@@ -526,6 +566,7 @@ struct rank_step_part {
 	uint64_t begin_ns; /* trace time at which the reference rank submitted it */
 	/* When the first rank came, by the reference rank's GPU timer; 0 unknown. */
 	uint64_t first_ns;
+	bool by_host_times; /* no, by its host's clock */
 	uint64_t wait_ns, late_ns;
 	const struct rank *last; /* NULL: nobody */
 	struct idle_part cause;

@@ -420,7 +420,12 @@ static const char *intro(const struct idle_writer *w, const struct ranks *ranks)
 			"could not be aligned. ",
 			words, text_count(w->texts, ranks->incomplete + ranks->lost, "collective"),
 			text_count(w->texts, ranks->unaligned, "collective"));
-	if (ranks->captured)
+	if (ranks->graphs)
+		words = arena_printf(w->texts,
+				     "%sCUDA graphs with collectives were compared "
+				     "by when hosts launched them, %s. ",
+				     words, text_count(w->texts, ranks->graphs, "time"));
+	else if (ranks->captured)
 		words = arena_printf(w->texts, "%s%s in CUDA graphs %s left out. ", words,
 				     text_count(w->texts, ranks->captured, "collective"),
 				     ranks->captured == 1 ? "is" : "are");
@@ -554,7 +559,7 @@ static void add_groups(struct report *report, const struct idle_writer *w,
 		rows[i] = (struct group_row){
 			.comm = arena_printf(w->texts, "%016llx", (unsigned long long)g->hash),
 			.comm_name = g->comm_name && *g->comm_name ? g->comm_name : NULL,
-			.func = name_nccl_func(g->func),
+			.func = g->graphs ? "in a graph" : name_nccl_func(g->func),
 			.count = g->operations,
 			.bytes = g->bytes,
 			.elements = g->count,

@@ -2006,6 +2006,76 @@ static void test_damaged(void **state)
 	assert_string_equal(job->a.ranks.states[0].text, "libnccl-profiler.so");
 }
 
+/* ---- CUDA graphs ----------------------------------------------------------------------------- */
+
+/* All ranks launch a graph with collectives in it, so many times in a row, and wait for it; rank 1 sleeps before. */
+static void graph_step(struct job *job, unsigned int launches, uint64_t sleep_ns)
+{
+	uint64_t last = 0, begins[RANKS];
+
+	for (unsigned int i = 0; i < job->ranks; i++) {
+		struct teller *t = &job->told[i];
+
+		if (i == 1 && sleep_ns)
+			sleeps(t, sleep_ns, 0x40);
+		computes(t, 50 * US);
+		for (unsigned int k = 0; k < launches; k++) {
+			t->ns += 30 * US;
+			fprintf(t->out,
+				"%lluns op cudaGraphLaunch stream=8 object=0x77 caller=0x50 duration=30us\n",
+				host(t, t->ns));
+			/* The driver's thread says so before the call has returned, in some. */
+			fprintf(t->ran,
+				"%lluns collective func=AllReduce comm=1 seq=%llu count=64 id=%llu flags=1\n",
+				host(t, t->ns + (k % 2 ? 5 : 0) * US - (i ? 3 : 0) * US),
+				(unsigned long long)job->seq + k, (unsigned long long)job->id + k);
+		}
+		begins[i] = t->ns;
+		last = last > t->ns ? last : t->ns;
+	}
+	for (unsigned int i = 0; i < job->ranks; i++) {
+		struct teller *t = &job->told[i];
+
+		job->wait[i][1] += i == 1 ? 0 : last - begins[i];
+		t->gpu_ns = last + MS;
+		synchronizes(t);
+	}
+	job->seq += launches;
+	job->id += launches;
+}
+
+static void graph_steps(struct job *job, unsigned int launches, uint64_t sleep_ns)
+{
+	begin(job, 3);
+	for (unsigned int step = 0; step < 40; step++)
+		all_reduce(job);
+	for (unsigned int i = 0; i < job->ranks; i++)
+		synchronizes(&job->told[i]);
+	for (unsigned int step = 0; step < 200; step++)
+		graph_step(job, launches, sleep_ns);
+	conclude(job);
+	assert_int_equal(job->a.ranks.captured, 200 * launches * job->ranks);
+	assert_int_equal(job->a.ranks.lost + job->a.ranks.incomplete + job->a.ranks.unaligned, 0);
+}
+
+/* Launches that a wait of the host is behind are compared; those that another one is behind are not. */
+static void test_graphs(void **state)
+{
+	struct job *job = *state;
+
+	graph_steps(job, 1, 3 * MS);
+	assert_int_equal(job->a.ranks.graphs, 200);
+	near_to(rank(job, 1)->late_ns, 200 * 3 * MS, 2 * MS);
+	near_to(rank(job, 0)->wait_ns, job->wait[0][1], 2 * MS);
+	finds(job, "straggler-rank");
+	graph_steps(job, 1, 0);
+	assert_int_equal(job->a.ranks.graphs, 200);
+	finds(job, NULL);
+	graph_steps(job, 2, 3 * MS);
+	assert_int_equal(job->a.ranks.graphs, 0);
+	finds(job, NULL);
+}
+
 #define RANKS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -2057,6 +2127,7 @@ int main(void)
 		RANKS_TEST(test_unshared),
 		RANKS_TEST(test_unshared_beside),
 		RANKS_TEST(test_slower_at_line),
+		RANKS_TEST(test_graphs),
 		RANKS_TEST(test_damaged),
 	};
 
