@@ -13,6 +13,8 @@
 #define SHORT_TIME_PART 4 /* and of the phase */
 #define MOST_TIME 0.6 /* of the time from first to last that cases fill: they are in most steps */
 #define ALL_TIME 0.9 /* and of the phase: they are in each step */
+#define BURST_PARTS (OCCASION_PARTS / 4) /* a short part of the phase */
+#define BURST_COST 0.9 /* of the cost, is from there */
 #define MOST_WORK 0.4 /* the same of the work, some of which may be done in between */
 
 const char *const recurs_keys[] = {
@@ -32,6 +34,35 @@ static bool same_occasion(const struct occasions *o, const struct phase *phase, 
 	return begin_ns <= o->last_ns || (double)(begin_ns - o->last_ns) < APART * phase->step_ns;
 }
 
+static void add_to_part(struct occasions *o, const struct phase *phase, uint64_t begin_ns,
+			uint64_t end_ns, uint64_t submissions)
+{
+	double since = (double)(begin_ns - min_u64(phase->begin_ns, begin_ns));
+	double each = (double)(phase->end_ns - phase->begin_ns) / OCCASION_PARTS;
+	size_t i = each > 0 ? (size_t)(since / each) : 0;
+	struct occasion_part *part = &o->parts[i < OCCASION_PARTS ? i : OCCASION_PARTS - 1];
+
+	if (!part->count++) {
+		part->first_ns = begin_ns;
+		part->first_submissions = submissions;
+	}
+	part->ns += end_ns - begin_ns;
+	part->submissions = max_u64(part->submissions, submissions);
+}
+
+static void join_part(struct occasion_part *sum, const struct occasion_part *more)
+{
+	if (!more->count)
+		return;
+	if (!sum->count || more->first_ns < sum->first_ns) {
+		sum->first_ns = more->first_ns;
+		sum->first_submissions = more->first_submissions;
+	}
+	sum->count += more->count;
+	sum->ns += more->ns;
+	sum->submissions = max_u64(sum->submissions, more->submissions);
+}
+
 /* Claims that were open may come late, but not by more than a few calls. */
 void occasions_add(struct occasions *o, const struct phase *phase, uint64_t begin_ns,
 		   uint64_t end_ns, uint64_t submissions)
@@ -47,6 +78,7 @@ void occasions_add(struct occasions *o, const struct phase *phase, uint64_t begi
 		o->behind++;
 		return;
 	}
+	add_to_part(o, phase, begin_ns, end_ns, submissions);
 	if (!o->count) {
 		o->first_ns = begin_ns;
 		o->first_submissions = o->submissions = submissions;
@@ -69,6 +101,8 @@ void occasions_join(struct occasions *sum, const struct occasions *more)
 {
 	sum->before += more->before;
 	sum->behind += more->behind;
+	for (size_t i = 0; i < OCCASION_PARTS; i++)
+		join_part(&sum->parts[i], &more->parts[i]);
 	if (!more->count)
 		return;
 	sum->first_ns = sum->count ? min_u64(sum->first_ns, more->first_ns) : more->first_ns;
@@ -159,6 +193,49 @@ static void find_occasions(struct recurrence *r, const struct accounting *a,
 		r->recurs = RECURS_AGAIN;
 }
 
+/* So many parts of the phase, in a row: those that have most of the cost. */
+static struct occasion_part most_of(const struct occasions *o, size_t n)
+{
+	struct occasion_part most = {0};
+
+	for (size_t i = 0; i + n <= OCCASION_PARTS; i++) {
+		struct occasion_part sum = {0};
+
+		for (size_t k = i; k < i + n; k++)
+			join_part(&sum, &o->parts[k]);
+		most = sum.ns > most.ns ? sum : most;
+	}
+	return most;
+}
+
+/*
+ * A place may be part of each step, where it costs next to nothing, and have cost much at once before: a library's own copy, which loads the model,
+ * and then moves each step's few bytes. Where the process did little else meanwhile, that was no step.
+ */
+static void find_burst(struct recurrence *r, const struct accounting *a, const struct site *site)
+{
+	const struct occasions *o = &site->occasions;
+	uint64_t submissions = a->work.submissions[site->key.process], all_ns = 0, others;
+	struct occasion_part most = {0};
+	double part;
+
+	for (size_t i = 0; i < OCCASION_PARTS; i++)
+		all_ns += o->parts[i].ns;
+	for (size_t n = 1; n <= BURST_PARTS && (double)most.ns < BURST_COST * (double)all_ns; n++)
+		most = most_of(o, n);
+	others = most.submissions - most.first_submissions;
+	others -= min_u64(most.count, others);
+	if (!most.ns || (double)most.ns < BURST_COST * (double)all_ns ||
+	    others > submissions / SHORT_PART)
+		return;
+	part = (double)most.ns / (double)all_ns;
+	r->burst_at_ns = most.first_ns;
+	r->burst_ns = (uint64_t)(part * (double)r->working_ns);
+	r->working_ns -= r->burst_ns;
+	r->cost_share.share *= 1 - part;
+	r->little = finding_little(r->working_ns, r->cost_share.share);
+}
+
 struct recurrence recurrence_of_costs(const struct accounting *a, const struct thread_costs *costs)
 {
 	struct recurrence r = {0};
@@ -185,6 +262,8 @@ struct recurrence recurrence_of(const struct accounting *a, const struct site *s
 		r.recurs = RECURS_OUTSIDE;
 	else if (o->before || o->behind)
 		r.recurs = o->before ? RECURS_START : RECURS_END;
+	if (r.recurs == RECURS_STEPS || r.recurs == RECURS_AGAIN)
+		find_burst(&r, a, site);
 	return r;
 }
 
@@ -224,10 +303,15 @@ static const char *times_words(struct arena *texts, const struct model *model,
 }
 
 /* Where the phase has a part of the cost only: "; 50.00 ms of the cost at the start". */
-static const char *outside_words(struct arena *texts, const struct recurrence *r)
+static const char *outside_words(struct arena *texts, const struct model *model,
+				 const struct recurrence *r)
 {
 	uint64_t ns = r->cost_ns - r->working_ns;
 
+	if (r->burst_ns)
+		return arena_printf(texts, "; %s of the cost at once, at %s",
+				    text_time(texts, r->burst_ns),
+				    text_since(texts, model, r->burst_at_ns));
 	if (!r->occasions || ns < r->cost_ns / SHORT_PART)
 		return "";
 	return arena_printf(texts, "; %s of the cost %s", text_time(texts, ns),
@@ -241,5 +325,5 @@ const char *recurrence_words(struct arena *texts, const struct model *model,
 {
 	const char *times = times_words(texts, model, r);
 
-	return times ? arena_printf(texts, "%s%s", times, outside_words(texts, r)) : NULL;
+	return times ? arena_printf(texts, "%s%s", times, outside_words(texts, model, r)) : NULL;
 }

@@ -18,6 +18,8 @@ struct model;
 struct phase;
 struct site;
 
+#define OCCASION_PARTS 16 /* of the phase, as long as each other */
+
 /* Of a site's cases; begin with zeros. */
 struct occasions {
 	uint64_t before, behind; /* cases before the phase and behind it */
@@ -27,6 +29,10 @@ struct occasions {
 	/* Of the process: at the first case, where the last occasion began, and at the last case. */
 	uint64_t first_submissions, last_submissions, submissions;
 	uint64_t within_submissions; /* others than these cases, while they lasted */
+	/* Of each part of the phase: its cases, the sum of their lengths, and of the process the submissions by the first and the last. */
+	struct occasion_part {
+		uint64_t count, ns, first_ns, first_submissions, submissions;
+	} parts[OCCASION_PARTS];
 };
 
 void occasions_add(struct occasions *o, const struct phase *phase, uint64_t begin_ns,
@@ -58,6 +64,9 @@ struct recurrence {
 	bool steps_sure; /* it is known how many steps there are */
 	bool at_start, at_end; /* some are before the phase, or behind it */
 	uint64_t first_ns; /* of the first occasion */
+	/* Most of the cost is from a short part of the phase that has no steps in it: what it is there, and when that begins. It is not in working_ns.
+	 * 0: no such part. */
+	uint64_t burst_ns, burst_at_ns;
 	struct cost_share
 		cost_share; /* the part of working time that it cost; unless `recurs` is unknown */
 };

@@ -190,6 +190,39 @@ static void test_order(void **state)
 	json_decref(root);
 }
 
+static void small_copies(unsigned int n)
+{
+	while (n--)
+		call(1000, 20000,
+		     "copy cudaMemcpyAsync direction=h2d src=pageable dst=device bytes=64 "
+		     "stream=8 caller=0x40");
+}
+
+/* A library's copy loads the model, in the phase, and then moves a few bytes in each step: only the latter come again. Where steps
+ * go on meanwhile, it is a part of them. */
+static void test_burst(void **state)
+{
+	json_t *root;
+
+	(void)state;
+	for (unsigned int beside = 0; beside < 2; beside++) {
+		begin();
+		for (unsigned int i = 0; i < STEPS; i++) {
+			step();
+			small_copies(1);
+			if (i >= 20 && i < 60 && (beside || i == 20))
+				copies(beside ? 3 : 120);
+		}
+		root = report_on(log_.text);
+		says(find(root, "pageable-copy"), "severity", beside ? "problem" : "note");
+		says(find(root, "pageable-copy"), "recurs",
+		     beside ? "in each step" : "in each step; 2");
+		assert_in_range(number(find(root, "pageable-copy"), "working_ns"),
+				beside ? 230 * MS : 0, beside ? 250 * MS : 10 * MS);
+		json_decref(root);
+	}
+}
+
 /* Seven steps are too few to say that something came once. */
 static void test_few_steps(void **state)
 {
@@ -249,9 +282,8 @@ static void test_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_when),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_few_steps),
+		cmocka_unit_test(test_when),  cmocka_unit_test(test_order),
+		cmocka_unit_test(test_burst), cmocka_unit_test(test_few_steps),
 		cmocka_unit_test(test_waits),
 	};
 
