@@ -261,7 +261,8 @@ static void judge_stages(const struct ranks *ranks, struct straggler *h)
 
 struct straggler straggler_find(const struct ranks *ranks)
 {
-	struct straggler h = {.late_ns = ranks->late_ns, .wait_ns = ranks->wait_ns};
+	struct straggler h = {
+		.late_ns = ranks->late_ns, .wait_ns = ranks->wait_ns, .steps = &ranks->steps};
 	uint64_t gpu_late_ns = 0;
 	bool outstanding;
 
@@ -407,6 +408,28 @@ static const char *stage_words(struct arena *texts, const struct straggler *h)
 		text_time(texts, h->job_ns), text_time(texts, h->waits_ns));
 }
 
+/* Of the slow steps that are kept, those in which it was the last one for most of the time: the most. */
+static bool makes_steps_slow(const struct rank_steps *steps, const struct rank *rank)
+{
+	size_t own = 0;
+
+	for (size_t i = 0; i < steps->n_slow; i++)
+		own += steps->slow[i].last == rank->index &&
+		       2 * steps->slow[i].last_ns > steps->slow[i].ns;
+	return 2 * own > steps->n_slow;
+}
+
+/* ", most of it in each 10th step"; empty: not in certain steps */
+static const char *when_words(struct arena *texts, const struct rank_steps *steps,
+			      const struct rank *rank)
+{
+	if (!steps->slow_every || !makes_steps_slow(steps, rank) ||
+	    2 * steps->slow_more_ns < rank->late_ns)
+		return "";
+	return arena_printf(texts, ", most of it in each %s step",
+			    text_ordinal(texts, steps->slow_every));
+}
+
 const char *straggler_words(struct arena *texts, const struct straggler *h)
 {
 	if (h->stages)
@@ -414,9 +437,9 @@ const char *straggler_words(struct arena *texts, const struct straggler *h)
 	return arena_printf(
 		texts,
 		"%s holds the other ranks up: it came last to %llu of %s, and the others "
-		"waited %s for it, %s of %s",
+		"waited %s for it, %s of %s%s",
 		text_rank_where(texts, h->rank), (unsigned long long)h->rank->last_count,
 		text_count(texts, h->rank->timed, "collective"), text_time(texts, h->rank->late_ns),
 		text_percent(texts, (double)h->rank->late_ns, (double)h->job_ns),
-		text_time(texts, h->job_ns));
+		text_time(texts, h->job_ns), when_words(texts, h->steps, h->rank));
 }

@@ -29,6 +29,7 @@ struct straggler {
 	uint64_t waits_ns, more_ns;
 	uint64_t late_ns; /* of all ranks */
 	uint64_t wait_ns; /* likewise */
+	const struct rank_steps *steps;
 };
 
 struct straggler straggler_find(const struct ranks *ranks);

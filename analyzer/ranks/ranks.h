@@ -161,6 +161,7 @@ struct rank_steps {
 	uint64_t wait_ns;
 	/* Longer than 1.5 times the median, and by 100 us: how many, together, and how much longer they were. */
 	uint64_t slow_count, slow_ns, slow_more_ns;
+	uint64_t slow_every; /* from a long one to the next it is mostly so many steps; 0: not the same number */
 	struct rank_step slow[RANK_STEPS_SLOW_MOST]; /* the longest of them, in their order */
 	size_t n_slow;
 };

@@ -14,6 +14,8 @@
 #define LOG_MOST 4096 /* operations by which steps are found */
 #define OPEN_MOST 4096 /* steps that operations may still be added to */
 #define KEPT_MOST (1u << 17) /* lengths of steps; then every second one is forgotten */
+#define EVERY_MOST 1000 /* a slow step comes again after so many, or it is not looked for */
+#define EVERY_PERCENT 70 /* of them do */
 #define STEPS_LEAST 3
 #define SHARES 4 /* ranks that were last in a step, told apart */
 
@@ -41,6 +43,10 @@ struct open_step {
 	} last[SHARES];
 };
 
+struct kept_step {
+	uint64_t number, ns;
+};
+
 struct rank_steps_work {
 	const struct process *reference;
 	uint64_t not_seen; /* operations of others since its last one */
@@ -62,7 +68,7 @@ struct rank_steps_work {
 	uint64_t step; /* number of the reference's last one; 0: none yet */
 	struct open_step *open; /* a ring, by number */
 	uint64_t retired; /* steps up to this number are no longer open */
-	uint64_t *lengths; /* every stride-th one */
+	struct kept_step *lengths; /* every stride-th one, in their order */
 	size_t n_lengths;
 	uint64_t stride, skipped;
 	struct rank_step slow[RANK_STEPS_SLOW_MOST]; /* the longest so far */
@@ -208,14 +214,17 @@ static uint32_t clean_from(const struct rank_steps_work *s, uint32_t period, uin
 	return s->n_log;
 }
 
-/* Best in the middle: at the start the program may do something else, over and over. */
+/* The first, if it is what the program does later, too: at the start it may do something else, over and over. */
 static uint32_t clean_place(const struct rank_steps_work *s, uint32_t period)
 {
-	uint32_t place = clean_from(s, period, s->n_log / 2);
+	uint32_t first = clean_from(s, period, 0), later = clean_from(s, period, s->n_log / 2), i;
 
-	if (place == s->n_log)
-		place = clean_from(s, period, 0);
-	return place < s->n_log ? place : 0;
+	if (later == s->n_log)
+		return first < s->n_log ? first : 0;
+	for (i = 0; i < period; i++)
+		if (s->log[later + i].signature == s->log[first].signature)
+			return first;
+	return later;
 }
 
 static bool is_once(const struct op_log *pattern, uint32_t period, uint32_t at)
@@ -270,7 +279,7 @@ static bool decide_by_pattern(struct ranks *ranks, struct rank_steps_work *s)
 /* ---- sums of a step -------------------------------------------------------------------------- */
 
 /* Every second one is forgotten where there are too many. */
-static void keep_length(struct rank_steps_work *s, uint64_t ns)
+static void keep_length(struct rank_steps_work *s, uint64_t number, uint64_t ns)
 {
 	size_t i;
 
@@ -283,7 +292,7 @@ static void keep_length(struct rank_steps_work *s, uint64_t ns)
 		s->stride *= 2;
 	}
 	s->lengths = grow(s->lengths, s->n_lengths, sizeof(*s->lengths));
-	s->lengths[s->n_lengths++] = ns;
+	s->lengths[s->n_lengths++] = (struct kept_step){number, ns};
 }
 
 static void keep_slow(struct rank_steps_work *s, const struct rank_step *step)
@@ -342,7 +351,7 @@ static void retire(struct ranks *ranks, struct rank_steps_work *s)
 		steps->wait_ns += step->sum.wait_ns;
 		if (step->sum.last != UINT32_MAX && MUCH * step->sum.last_ns >= step->sum.ns)
 			ranks->all[step->sum.last]->steps++;
-		keep_length(s, step->sum.ns);
+		keep_length(s, number, step->sum.ns);
 		keep_slow(s, &step->sum);
 	}
 	*step = (struct open_step){.begun = false};
@@ -532,20 +541,56 @@ static int by_number(const void *a, const void *b)
 	return COMPARE(x->number, y->number);
 }
 
+static uint64_t median_length(const struct rank_steps_work *s)
+{
+	uint64_t *lengths = xcalloc(s->n_lengths, sizeof(*lengths)), median;
+
+	for (size_t i = 0; i < s->n_lengths; i++)
+		lengths[i] = s->lengths[i].ns;
+	qsort(lengths, s->n_lengths, sizeof(*lengths), by_u64);
+	median = lengths[s->n_lengths / 2];
+	free(lengths);
+	return median;
+}
+
+/*
+ * From one long step to the next it is mostly the same number of steps. Those that are only somewhat longer are by chance, and not looked
+ * at; numbers may be missing.
+ */
+static uint64_t find_every(const struct rank_steps *steps, const struct rank_steps_work *s)
+{
+	uint64_t counts[EVERY_MOST + 1] = {0}, last = 0, apart, every = 0, n = 0;
+	uint64_t long_ns = steps->median_ns + steps->slow_more_ns / (2 * (steps->slow_count ?: 1));
+
+	for (size_t i = 0; i < s->n_lengths; i++) {
+		if (!is_slow(steps, s->lengths[i].ns) || s->lengths[i].ns < long_ns)
+			continue;
+		apart = min_u64(s->lengths[i].number - last, EVERY_MOST);
+		if (last && ++n && ++counts[apart] > counts[every])
+			every = apart;
+		last = s->lengths[i].number;
+	}
+	if (s->stride > 1 || every < 2 || every == EVERY_MOST || n < STEPS_LEAST)
+		return 0;
+	return 100 * counts[every] >= EVERY_PERCENT * n ? every : 0;
+}
+
 static void find_slow(struct rank_steps *steps, struct rank_steps_work *s,
 		      const struct sample_pools *samples)
 {
 	if (!s->n_lengths)
 		return;
-	qsort(s->lengths, s->n_lengths, sizeof(*s->lengths), by_u64);
-	steps->median_ns = s->lengths[s->n_lengths / 2];
+	steps->median_ns = median_length(s);
 	for (size_t i = 0; i < s->n_lengths; i++) {
-		if (!is_slow(steps, s->lengths[i]))
+		uint64_t ns = s->lengths[i].ns;
+
+		if (!is_slow(steps, ns))
 			continue;
 		steps->slow_count += s->stride;
-		steps->slow_ns += s->stride * s->lengths[i];
-		steps->slow_more_ns += s->stride * (s->lengths[i] - steps->median_ns);
+		steps->slow_ns += s->stride * ns;
+		steps->slow_more_ns += s->stride * (ns - steps->median_ns);
 	}
+	steps->slow_every = find_every(steps, s);
 	for (size_t i = 0; i < s->n_slow; i++)
 		if (is_slow(steps, s->slow[i].ns))
 			steps->slow[steps->n_slow++] = s->slow[i];

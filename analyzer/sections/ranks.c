@@ -52,7 +52,8 @@ struct slow_row {
 
 struct steps_row {
 	const char *text, *by, *range;
-	uint64_t count, collectives, median_ns, slow_count, slow_ns, slow_more_ns, wait_ns;
+	uint64_t count, collectives, median_ns, slow_count, slow_every, slow_ns, slow_more_ns,
+		wait_ns;
 	const struct table *slow;
 };
 
@@ -144,6 +145,7 @@ static const struct column steps_columns[] = {
 	COLUMN_JSON(struct steps_row, collectives, UNIT_COUNT),
 	COLUMN_JSON(struct steps_row, median_ns, UNIT_NS),
 	COLUMN_JSON(struct steps_row, slow_count, UNIT_COUNT),
+	COLUMN_JSON(struct steps_row, slow_every, UNIT_COUNT),
 	COLUMN_JSON(struct steps_row, slow_ns, UNIT_NS),
 	COLUMN_JSON(struct steps_row, slow_more_ns, UNIT_NS),
 	COLUMN_JSON(struct steps_row, wait_ns, UNIT_NS),
@@ -500,6 +502,7 @@ static void add_steps(struct report *report, const struct idle_writer *w, const 
 				  .collectives = steps->operations,
 				  .median_ns = steps->median_ns,
 				  .slow_count = steps->slow_count,
+				  .slow_every = steps->slow_every,
 				  .slow_ns = steps->slow_ns,
 				  .slow_more_ns = steps->slow_more_ns,
 				  .wait_ns = steps->wait_ns};
@@ -515,11 +518,15 @@ static void add_steps(struct report *report, const struct idle_writer *w, const 
 				       text_count(w->texts, steps->operations, "collective")),
 		text_time(w->texts, steps->median_ns));
 	if (steps->slow_count)
-		words = arena_printf(w->texts, "%s; %s %s longer, %s on average: %s", words,
-				     text_count(w->texts, steps->slow_count, "step"),
-				     steps->slow_count == 1 ? "is" : "are",
-				     text_time(w->texts, steps->slow_ns / steps->slow_count),
-				     numbers(w, steps));
+		words = arena_printf(
+			w->texts, "%s; %s %s longer, %s on average: %s%s", words,
+			text_count(w->texts, steps->slow_count, "step"),
+			steps->slow_count == 1 ? "is" : "are",
+			text_time(w->texts, steps->slow_ns / steps->slow_count),
+			steps->slow_every ? arena_printf(w->texts, "mostly each %s one, ",
+							 text_ordinal(w->texts, steps->slow_every))
+					  : "",
+			numbers(w, steps));
 	row->text = words;
 	report_add(report, &steps_kind, row, steps->by == RANK_STEPS_UNKNOWN ? 0 : 1);
 }

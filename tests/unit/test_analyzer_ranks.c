@@ -844,6 +844,7 @@ static void test_steps_by_pattern(void **state)
 	near_to(steps->median_ns, 1400 * US, 150 * US);
 	assert_in_range(steps->n_slow, 11, 12);
 	assert_in_range(steps->slow_count, 11, 12);
+	assert_int_equal(steps->slow_every, 8);
 	assert_int_equal(steps->slow_more_ns,
 			 steps->slow_ns - steps->slow_count * steps->median_ns);
 	for (i = 0; i < steps->n_slow; i++) {
@@ -854,6 +855,36 @@ static void test_steps_by_pattern(void **state)
 		near_to(step->ns, 6000 * US, 600 * US); /* threads run ahead */
 		assert_ptr_equal(step->process, rank(job, 1)->process);
 		assert_true(step->cause_ns > 4 * MS);
+	}
+}
+
+/* As many slow steps, but by chance; and steps that are somewhat slow beside those that come again. */
+static void test_slow_by_chance(void **state)
+{
+	struct job *job = *state;
+	const unsigned int slow[] = {3, 11, 14, 22, 31, 37, 52, 58, 66, 71, 83};
+
+	for (unsigned int regular = 0; regular < 2; regular++) {
+		begin(job, 2);
+		for (unsigned int i = 0, n = 0; i < STEPS; i++) {
+			bool by_chance = n < ARRAY_SIZE(slow) && slow[n] == i;
+
+			for (unsigned int k = 0; k < job->ranks; k++) {
+				computes(&job->told[k], MS);
+				if (k && by_chance)
+					frees(&job->told[k], regular ? 2 * MS : 9 * MS);
+				if (k && regular && i % 10 == 5)
+					frees(&job->told[k], 9 * MS);
+			}
+			n += by_chance;
+			collective_of(job, "AllReduce", 1000, UINT32_MAX);
+			collective_of(job, "AllReduce", 1001, UINT32_MAX);
+			for (unsigned int k = 0; k < job->ranks; k++)
+				waits_for_collectives(&job->told[k]);
+		}
+		conclude(job);
+		assert_true(job->a.ranks.steps.slow_count > 9);
+		assert_int_equal(job->a.ranks.steps.slow_every, regular ? 10 : 0);
 	}
 }
 
@@ -2095,6 +2126,7 @@ int main(void)
 		RANKS_TEST(test_lag_of_slow_gpu),
 		RANKS_TEST(test_more_synchronising),
 		RANKS_TEST(test_steps_by_pattern),
+		RANKS_TEST(test_slow_by_chance),
 		RANKS_TEST(test_steps_of_a_rank),
 		RANKS_TEST(test_steps_by_nvtx),
 		RANKS_TEST(test_old_interfaces),
