@@ -161,7 +161,8 @@ struct rank_steps {
 	uint64_t wait_ns;
 	/* Longer than 1.5 times the median, and by 100 us: how many, together, and how much longer they were. */
 	uint64_t slow_count, slow_ns, slow_more_ns;
-	uint64_t slow_every; /* from a long one to the next it is mostly so many steps; 0: not the same number */
+	uint64_t
+		slow_every; /* from a long one to the next it is mostly so many steps; 0: not the same number */
 	struct rank_step slow[RANK_STEPS_SLOW_MOST]; /* the longest of them, in their order */
 	size_t n_slow;
 };
@@ -302,6 +303,10 @@ void ranks_find_unshared(struct ranks *ranks);
 
 /* The first part of that: evaluates what is open. */
 void ranks_close(struct ranks *ranks);
+
+/* Bytes a second that each link between the ranks has carried for the group's operations, on average, from the last rank's arrival on (bus
+ * bandwidth); 0: unknown, or they are too small for it to matter. */
+double rank_group_rate(const struct ranks *ranks, const struct rank_group *group);
 
 /* ---- parts of a set (analyzer/parallel/) ------------------------------------------------------- */
 

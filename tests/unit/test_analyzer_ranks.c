@@ -2037,6 +2037,42 @@ static void test_damaged(void **state)
 	assert_string_equal(job->a.ranks.states[0].text, "libnccl-profiler.so");
 }
 
+/* Each operation takes 20 us behind the last arrival. */
+static void test_rates(void **state)
+{
+	static const struct {
+		const char *func;
+		uint64_t count;
+		double bytes; /* over each link, of three ranks */
+	} cases[] = {
+		{"AllReduce", 1 << 20, 4.0 * (1 << 20) * 4 / 3},
+		{"AllGather", 1 << 20, 4.0 * (1 << 20) * 2},
+		{"Broadcast", 1 << 20, 4.0 * (1 << 20)},
+		{"AllReduce", 1 << 10, 0}, /* it is the begin that takes time */
+	};
+	struct job *job = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		begin(job, 3);
+		for (unsigned int step = 0; step < 20; step++) {
+			collective_of(job, "ReduceScatter", 7,
+				      UINT32_MAX); /* by which clocks are aligned */
+			job->seq--;
+			collective_of(job, cases[i].func, cases[i].count, UINT32_MAX);
+		}
+		conclude(job);
+		for (size_t k = 0; k < job->a.ranks.n_groups; k++) {
+			const struct rank_group *g = &job->a.ranks.groups[k];
+
+			if (g->count == cases[i].count)
+				near_to((uint64_t)rank_group_rate(&job->a.ranks, g),
+					(uint64_t)(cases[i].bytes / 20e-6), 1000);
+		}
+		job->a.ranks.align_error_ns = 11 * US;
+		assert_true(rank_group_rate(&job->a.ranks, &job->a.ranks.groups[0]) == 0);
+	}
+}
+
 /* ---- CUDA graphs ----------------------------------------------------------------------------- */
 
 /* All ranks launch a graph with collectives in it, so many times in a row, and wait for it; rank 1 sleeps before. */
@@ -2159,6 +2195,7 @@ int main(void)
 		RANKS_TEST(test_unshared),
 		RANKS_TEST(test_unshared_beside),
 		RANKS_TEST(test_slower_at_line),
+		RANKS_TEST(test_rates),
 		RANKS_TEST(test_graphs),
 		RANKS_TEST(test_damaged),
 	};
