@@ -85,9 +85,9 @@ static void begin_file(struct perfetto *p)
 	p->file++;
 	p->file_begin = p->bytes.written;
 	p->inner.n = 0;
-	put_clock(p, CLOCK_BOOTTIME, 0);
-	put_clock(p, CLOCK_REALTIME, p->job->known->model.first_ns);
-	proto_number(&p->inner, SNAPSHOT_PRIMARY, CLOCK_BOOTTIME);
+	put_clock(p, BUILTIN_CLOCK_BOOTTIME, 0);
+	put_clock(p, BUILTIN_CLOCK_REALTIME, p->job->known->model.first_ns);
+	proto_number(&p->inner, SNAPSHOT_PRIMARY, BUILTIN_CLOCK_BOOTTIME);
 	begin_packet(p, 0);
 	proto_number(&p->packet, PACKET_SEQUENCE_FLAGS, SEQUENCE_CLEARED | SEQUENCE_NEEDS_STATE);
 	proto_message(&p->packet, PACKET_CLOCK_SNAPSHOT, &p->inner);

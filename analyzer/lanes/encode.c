@@ -126,9 +126,9 @@ static void put_calls(struct writer *w, const struct lane *lane)
 static const struct {
 	const char *key, *text, *values;
 } kinds[ITEM_KIND_COUNT] = {
-#define KIND(name, key, most, text, values) [ITEMS_##name] = {key, text, values},
-	ITEM_KINDS(KIND)
-#undef KIND
+#define ITEM_KIND(name, key, most, text, values) [ITEMS_##name] = {key, text, values},
+	ITEM_KINDS(ITEM_KIND)
+#undef ITEM_KIND
 };
 
 /* Where exact times are known, they are drawn alone; the third value says which it is. */

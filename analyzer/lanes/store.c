@@ -9,9 +9,9 @@
 #define SHORTEST_SHARE 262144 /* of the run: what is merged first */
 
 static const uint64_t items_most[ITEM_KIND_COUNT] = {
-#define KIND(name, key, most, text, values) [ITEMS_##name] = (most),
-	ITEM_KINDS(KIND)
-#undef KIND
+#define ITEM_KIND(name, key, most, text, values) [ITEMS_##name] = (most),
+	ITEM_KINDS(ITEM_KIND)
+#undef ITEM_KIND
 };
 
 static void free_lane(struct lane *lane)

@@ -22,9 +22,9 @@
 /* clang-format on */
 
 enum item_kind {
-#define KIND(name, key, most, text, values) ITEMS_##name,
-	ITEM_KINDS(KIND)
-#undef KIND
+#define ITEM_KIND(name, key, most, text, values) ITEMS_##name,
+	ITEM_KINDS(ITEM_KIND)
+#undef ITEM_KIND
 		ITEM_KIND_COUNT
 };
 

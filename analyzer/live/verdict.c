@@ -17,7 +17,7 @@ const char *verdict_name(enum verdict_kind kind)
 void verdict_add(struct verdicts *v, enum verdict_kind kind, uint64_t ns, const char *text)
 {
 	v->all = grow(v->all, v->n, sizeof(*v->all));
-	v->all[v->n++] = (struct verdict){kind, text, ns};
+	v->all[v->n++] = (struct live_verdict){kind, text, ns};
 }
 
 void verdicts_release(struct verdicts *v)

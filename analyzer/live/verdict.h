@@ -16,14 +16,14 @@ enum verdict_kind {
 	VERDICT_FINE, /* nothing of the kind */
 };
 
-struct verdict {
+struct live_verdict {
 	enum verdict_kind kind;
 	const char *text; /* a sentence, beginning with the name of what it is */
 	uint64_t ns; /* for so long; UNKNOWN_NS */
 };
 
 struct verdicts {
-	struct verdict *all; /* the worst first; at least one. Owned */
+	struct live_verdict *all; /* the worst first; at least one. Owned */
 	size_t n;
 };
 

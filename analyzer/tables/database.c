@@ -13,9 +13,9 @@
 static const struct {
 	const char *name, *columns;
 } tables[TABLE_COUNT] = {
-#define TABLE(number, name, columns) [TABLE_##number] = {name, columns},
-	DATABASE_TABLES(TABLE)
-#undef TABLE
+#define DATABASE_TABLE(number, name, columns) [TABLE_##number] = {name, columns},
+	DATABASE_TABLES(DATABASE_TABLE)
+#undef DATABASE_TABLE
 };
 
 void database_fail(struct database *db)

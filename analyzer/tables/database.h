@@ -94,9 +94,9 @@
 /* clang-format on */
 
 enum database_table {
-#define TABLE(number, name, columns) TABLE_##number,
-	DATABASE_TABLES(TABLE)
-#undef TABLE
+#define DATABASE_TABLE(number, name, columns) TABLE_##number,
+	DATABASE_TABLES(DATABASE_TABLE)
+#undef DATABASE_TABLE
 		TABLE_COUNT
 };
 

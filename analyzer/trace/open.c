@@ -271,7 +271,7 @@ static bool is_given(const char *run)
 	return !run[strspn(run, "0123456789abcdef")];
 }
 
-static bool packed_mentions(const struct found *found, const char *run)
+static bool packed_mentions(const struct found_trace *found, const char *run)
 {
 	char *text;
 	size_t size;
@@ -316,7 +316,7 @@ bool folder_of(const char *dir, struct folder *folder)
 	return true;
 }
 
-static bool folder_of_found(const struct found *found, struct folder *folder)
+static bool folder_of_found(const struct found_trace *found, struct folder *folder)
 {
 	const struct container *c = found->container;
 
@@ -326,7 +326,8 @@ static bool folder_of_found(const struct found *found, struct folder *folder)
 	return true;
 }
 
-void trace_open(struct trace_set *set, const struct found *found, const struct trace_filter *filter)
+void trace_open(struct trace_set *set, const struct found_trace *found,
+		const struct trace_filter *filter)
 {
 	struct trace *trace;
 	size_t first = set->n_streams;

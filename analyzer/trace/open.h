@@ -7,14 +7,14 @@
 #include "trace.h"
 
 /* A trace that was found: in a directory, or in a container. */
-struct found {
+struct found_trace {
 	const char *dir;
 	const struct container *container; /* NULL: none */
 	size_t first_member;
 };
 
 /* Becomes one of the set's, if the filter takes it and it can be read; else the reason is said, and counted. */
-void trace_open(struct trace_set *set, const struct found *found,
+void trace_open(struct trace_set *set, const struct found_trace *found,
 		const struct trace_filter *filter);
 void trace_free(struct trace *trace);
 

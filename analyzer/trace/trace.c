@@ -95,7 +95,7 @@ static bool add_container(struct trace_set *set, const char *path, const char *f
 		char *dir = alone ? xstrdup(path) : xasprintf("%s/%s", path, c->members[i].folder);
 
 		if (!folder || !strcmp(folder, c->members[i].folder))
-			trace_open(set, &(struct found){dir, c, i}, filter);
+			trace_open(set, &(struct found_trace){dir, c, i}, filter);
 		free(dir);
 	}
 	return true;
@@ -167,7 +167,7 @@ static int add_children(struct trace_set *set, const char *dir, const struct tra
 
 		if (trace_is_in(path)) {
 			if (!is_open(set, path))
-				trace_open(set, &(struct found){.dir = path}, filter);
+				trace_open(set, &(struct found_trace){.dir = path}, filter);
 			found++;
 		} else if (container_is_named(path)) {
 			if (!add_container(set, path, NULL, filter))
@@ -320,7 +320,7 @@ static bool add_any(struct trace_set *set, const char *dir, const struct trace_f
 	if (is_open(set, dir))
 		return true;
 	if (trace_is_in(dir)) {
-		trace_open(set, &(struct found){.dir = dir}, filter);
+		trace_open(set, &(struct found_trace){.dir = dir}, filter);
 		/* A file of such a name may lie beside traces: then it is none that cannot be
 		 * read. */
 		unreadable = set->unreadable - unreadable;
