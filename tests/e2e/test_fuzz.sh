@@ -7,5 +7,5 @@ cd "$(dirname "$0")/../.."
 [ -n "$(ls tests/fuzz/seeds)" ] || { echo "no seeds in tests/fuzz/seeds"; exit 1; }
 tests/fuzz/run 0
 tests/fuzz/run --random "${FUZZ_SECONDS:-8}"
-tests/fuzz/run --digest "${FUZZ_SECONDS:-8}"
+tests/fuzz/run --digest "${FUZZ_SECONDS:-3}"
 tests/fuzz/run --schemas 12
