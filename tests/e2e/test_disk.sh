@@ -26,6 +26,7 @@ all_accounted() {
 # A trace needs its metadata (40 KiB) and two tails (32 KiB, some 500 calls, growing to 128 KiB, some 3,500); what is
 # full moves to the stream's own file. On a busy machine records of the scheduler take some of it. (The limit binds the files of the test itself, too: they are small.)
 while read -r kib calls threads; do
+	in_turn || continue
 	(
 		ulimit -f "$kib"
 		same "fsize$kib" "$bin/life" calls 15000
@@ -63,6 +64,7 @@ small=
 mkdir small
 if unshare -m true 2>/dev/null; then
 	while read -r size calls threads; do
+		in_turn || continue
 		for run in "calls 15000" "threads 40 20"; do
 			name=tmpfs-$size-${run%% *}
 			cat >"$name.sh" <<-END
