@@ -2,7 +2,7 @@
 # Who made whom wait, for how long and why: what cudaspy says of every scene (scene.c), and of scenes
 # made up at random, held against what the simulator knows (judge.c). Simulated: no measurement.
 #
-#   BLAME_SEEDS   how many random scenes (30)
+#   BLAME_SEEDS   how many random scenes (15)
 #   BLAME_FIRST   the first seed (1)
 #   BLAME_KEEP    a directory that keeps truth, trace and report of every run
 . "$(dirname "$0")/lib.sh"
@@ -63,7 +63,7 @@ total() {
 for name in $("$sim" "$bin/scene" --list); do
 	settle "$name"
 done
-seeds=${BLAME_SEEDS:-30}
+seeds=${BLAME_SEEDS:-15}
 begin=${BLAME_FIRST:-1}
 for ((seed = begin; seed < begin + seeds; seed++)); do
 	settle random $seed
