@@ -78,7 +78,12 @@ void occasions_add(struct occasions *o, const struct phase *phase, uint64_t begi
 		o->behind++;
 		return;
 	}
-	add_to_part(o, phase, begin_ns, end_ns, submissions);
+	if (o->cases++ == 1) {
+		o->parts = xcalloc(OCCASION_PARTS, sizeof(*o->parts));
+		add_to_part(o, phase, o->first_ns, o->last_ns, o->submissions);
+	}
+	if (o->parts)
+		add_to_part(o, phase, begin_ns, end_ns, submissions);
 	if (!o->count) {
 		o->first_ns = begin_ns;
 		o->first_submissions = o->submissions = submissions;
@@ -101,8 +106,11 @@ void occasions_join(struct occasions *sum, const struct occasions *more)
 {
 	sum->before += more->before;
 	sum->behind += more->behind;
-	for (size_t i = 0; i < OCCASION_PARTS; i++)
+	if (more->parts && !sum->parts)
+		sum->parts = xcalloc(OCCASION_PARTS, sizeof(*sum->parts));
+	for (size_t i = 0; more->parts && i < OCCASION_PARTS; i++)
 		join_part(&sum->parts[i], &more->parts[i]);
+	sum->cases += more->cases;
 	if (!more->count)
 		return;
 	sum->first_ns = sum->count ? min_u64(sum->first_ns, more->first_ns) : more->first_ns;
@@ -115,6 +123,12 @@ void occasions_join(struct occasions *sum, const struct occasions *more)
 	sum->last_submissions = max_u64(sum->last_submissions, more->last_submissions);
 	sum->submissions = max_u64(sum->submissions, more->submissions);
 	sum->within_submissions = max_u64(sum->within_submissions, more->within_submissions);
+}
+
+void occasions_release(struct occasions *o)
+{
+	free(o->parts);
+	o->parts = NULL;
 }
 
 /* ---- after the last record ------------------------------------------------------------------ */
@@ -219,6 +233,8 @@ static void find_burst(struct recurrence *r, const struct accounting *a, const s
 	struct occasion_part most = {0};
 	double part;
 
+	if (!o->parts)
+		return;
 	for (size_t i = 0; i < OCCASION_PARTS; i++)
 		all_ns += o->parts[i].ns;
 	for (size_t n = 1; n <= BURST_PARTS && (double)most.ns < BURST_COST * (double)all_ns; n++)

@@ -29,14 +29,18 @@ struct occasions {
 	/* Of the process: at the first case, where the last occasion began, and at the last case. */
 	uint64_t first_submissions, last_submissions, submissions;
 	uint64_t within_submissions; /* others than these cases, while they lasted */
-	/* Of each part of the phase: its cases, the sum of their lengths, and of the process the submissions by the first and the last. */
+	/* Of each part of the phase: its cases, the sum of their lengths, and of the process the submissions by the first and the last. NULL: there are
+	 * no two cases; owned. */
 	struct occasion_part {
 		uint64_t count, ns, first_ns, first_submissions, submissions;
-	} parts[OCCASION_PARTS];
+	} * parts;
+	uint64_t cases; /* in the phase */
 };
 
 void occasions_add(struct occasions *o, const struct phase *phase, uint64_t begin_ns,
 		   uint64_t end_ns, uint64_t submissions);
+
+void occasions_release(struct occasions *o);
 
 /* Two sites' become those of one: of the same occasions, or of more than are counted. */
 void occasions_join(struct occasions *sum, const struct occasions *more);

@@ -421,6 +421,7 @@ void findings_release(struct findings *f)
 		site_stacks_release(&site->stacks);
 		thread_costs_release(&site->cost.threads);
 		free(site->ranges);
+		occasions_release(&site->occasions);
 		free(site);
 	}
 	HASH_EMPTY (f->longest_call, longest_call, next_longest_call)

@@ -308,7 +308,7 @@ static void on_collective(void *data, const struct shown_collective *c)
 		&(struct item){
 			.begin_ns = begin_ns,
 			.end_ns = timed ? c->end_ns : c->submit_end_ns,
-			.values = {label_of(&l->labels, name_nccl_func(c->func)), c->number,
+			.values = {label_of(&l->labels, name_shown_func(c->func)), c->number,
 				   c->wait_ns, c->last_rank == UINT32_MAX ? 0 : c->last_rank + 1,
 				   c->bytes, begin_ns - min_u64(c->submit_begin_ns, begin_ns)}});
 }

@@ -382,7 +382,7 @@ static void show_op(const struct listener *listener, const struct rank_instance 
 			.number = instance->number,
 			.process = member->process,
 			.device = (uint8_t)member->device,
-			.func = instance->func,
+			.func = instance->comm->key.graphs ? SPY_NCCL_FUNCS : instance->func,
 			.by_host_times = op->by_host_times,
 			.comm = instance->comm->key.hash,
 			.count = instance->count,

@@ -303,7 +303,7 @@ static struct rank_op_seen seen_as(const struct rank_op *op,
 static struct rank_member *member_of(const struct ranks_work *w, const struct process *process,
 				     uint32_t comm, bool graphs)
 {
-	const struct member_key key = {process->trace->index, comm, graphs};
+	const struct member_key key = {process->trace->index, comm & MEMBER_COMM_MOST, graphs};
 	struct rank_member *member;
 
 	HASH_FIND(hh, w->members, &key, sizeof(key), member);

@@ -187,7 +187,8 @@ static void add_member(struct ranks *ranks, const struct process *process, struc
 	struct ranks_work *w = ranks->work;
 	struct rank_member *member = xcalloc(1, sizeof(*member)), *older;
 
-	member->key = (struct member_key){(uint32_t)process->trace->index, of->comm, event->graphs};
+	member->key = (struct member_key){(uint32_t)process->trace->index,
+					  of->comm & MEMBER_COMM_MOST, event->graphs};
 	member->comm = comm;
 	member->rank = rank;
 	member->process = process;

@@ -10,6 +10,7 @@
 
 #define COMMS_MOST (1u << 13) /* communicators that are told apart */
 #define MEMBERS_MOST (1u << 17) /* of all of them */
+#define MEMBER_COMM_MOST 0x7fffffffu /* number of a communicator in its process */
 #define OPS_MOST (1u << 19) /* operations, one for each rank, that wait for those of other ranks */
 #define BLOCK_MOST 128 /* instances by which clocks are aligned at a time */
 /* Instances that wait for that, of all communicators of a digest, about. */
@@ -180,9 +181,11 @@ struct rank_pair {
 
 /* A rank in a communicator. */
 struct rank_member {
+	/* Without padding, as all keys here. */
 	struct member_key {
-		uint32_t process, comm; /* the process's number of it */
-		uint64_t graphs; /* 1: of its operations in graphs */
+		uint32_t process;
+		uint32_t comm : 31; /* the process's number of it */
+		uint32_t graphs : 1; /* of its operations in graphs */
 	} key;
 	struct rank_comm *comm;
 	struct rank *rank;

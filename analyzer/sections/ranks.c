@@ -609,7 +609,7 @@ static void add_groups(struct report *report, const struct idle_writer *w,
 		rows[i] = (struct group_row){
 			.comm = arena_printf(w->texts, "%016llx", (unsigned long long)g->hash),
 			.comm_name = g->comm_name && *g->comm_name ? g->comm_name : NULL,
-			.func = g->graphs ? "in a graph" : name_nccl_func(g->func),
+			.func = name_shown_func(g->graphs ? SPY_NCCL_FUNCS : g->func),
 			.count = g->operations,
 			.bytes = g->bytes,
 			.elements = g->count,

@@ -494,7 +494,7 @@ static void on_collective(void *data, const struct shown_collective *c)
 	put_unless(db, TABLE_COLLECTIVES, rank_number(e, c->last_rank), UNKNOWN_NS);
 	put_number(db, TABLE_COLLECTIVES, global_pid(c->process->trace));
 	put_unless(db, TABLE_COLLECTIVES, c->device, SPY_DEVICE_NONE);
-	put_number(db, TABLE_COLLECTIVES, database_string(db, name_nccl_func(c->func)));
+	put_number(db, TABLE_COLLECTIVES, database_string(db, name_shown_func(c->func)));
 	put_number(db, TABLE_COLLECTIVES, c->comm & NUMBER_MOST);
 	put_number(db, TABLE_COLLECTIVES, c->count);
 	put_unless(db, TABLE_COLLECTIVES, c->bytes, 0);

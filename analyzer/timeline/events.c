@@ -230,7 +230,7 @@ static struct slice slice_of_part(struct events *e, const struct shown_collectiv
 			      .begin_ns = timed ? c->begin_ns : c->submit_begin_ns,
 			      .end_ns = timed ? c->end_ns : c->submit_end_ns,
 			      .category = SLICE_COLLECTIVE,
-			      .name = events_cached(e, &e->functions, c->func, name_nccl_func)};
+			      .name = events_cached(e, &e->functions, c->func, name_shown_func)};
 
 	slice_add(&slice, ARGUMENT_NUMBER, c->number);
 	slice_add_known(&slice, ARGUMENT_COMM, c->comm);

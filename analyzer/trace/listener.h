@@ -47,7 +47,7 @@ struct shown_collective {
 	uint64_t number; /* the same for all ranks of the operation, and for no other one */
 	const struct process *process;
 	uint8_t device; /* as the process numbers it */
-	uint8_t func; /* enum spy_nccl_func */
+	uint8_t func; /* as for name_shown_func */
 	bool by_host_times; /* the GPU's timer is not known */
 	uint64_t comm; /* hash of the communicator */
 	uint64_t count; /* elements */

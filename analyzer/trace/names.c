@@ -45,6 +45,12 @@ FUNCTION(name_range_what, SPY_RANGE_WHAT_NAMES)
 FUNCTION(name_payload, SPY_PAYLOAD_NAMES)
 FUNCTION(name_nvtx_named, SPY_NAMED_NAMES)
 FUNCTION(name_nccl_func, SPY_NCCL_FUNC_NAMES)
+
+const char *name_shown_func(unsigned int func)
+{
+	return func == SPY_NCCL_FUNCS ? "CUDA graph" : name_nccl_func(func);
+}
+
 FUNCTION(name_nccl_algorithm, SPY_NCCL_ALGORITHM_NAMES)
 FUNCTION(name_nccl_protocol, SPY_NCCL_PROTOCOL_NAMES)
 FUNCTION(name_nccl_state, SPY_NCCL_STATE_NAMES)

@@ -22,6 +22,9 @@ const char *name_range_what(unsigned int what); /* enum spy_range_what */
 const char *name_payload(unsigned int type); /* enum spy_range_payload */
 const char *name_nvtx_named(unsigned int what); /* enum spy_nvtx_named */
 const char *name_nccl_func(unsigned int func); /* enum spy_nccl_func */
+
+/* The same, or SPY_NCCL_FUNCS: the launch of a CUDA graph with operations in it. */
+const char *name_shown_func(unsigned int func);
 const char *name_nccl_algorithm(unsigned int algorithm); /* enum spy_nccl_algorithm */
 const char *name_nccl_protocol(unsigned int protocol); /* enum spy_nccl_protocol */
 const char *name_nccl_state(unsigned int state); /* enum spy_nccl_state */
