@@ -858,22 +858,23 @@ static void test_steps_by_pattern(void **state)
 	}
 }
 
-/* As many slow steps, but by chance; and steps that are somewhat slow beside those that come again. */
+/* As many slow steps, but by chance; steps that are somewhat slow beside those that come again; and slow ones in a row. */
 static void test_slow_by_chance(void **state)
 {
 	struct job *job = *state;
 	const unsigned int slow[] = {3, 11, 14, 22, 31, 37, 52, 58, 66, 71, 83};
 
-	for (unsigned int regular = 0; regular < 2; regular++) {
+	for (unsigned int regular = 0; regular < 3; regular++) {
 		begin(job, 2);
 		for (unsigned int i = 0, n = 0; i < STEPS; i++) {
-			bool by_chance = n < ARRAY_SIZE(slow) && slow[n] == i;
+			bool by_chance = regular == 2 ? i >= 40 && i < 52
+						      : n < ARRAY_SIZE(slow) && slow[n] == i;
 
 			for (unsigned int k = 0; k < job->ranks; k++) {
 				computes(&job->told[k], MS);
 				if (k && by_chance)
-					frees(&job->told[k], regular ? 2 * MS : 9 * MS);
-				if (k && regular && i % 10 == 5)
+					frees(&job->told[k], regular == 1 ? 2 * MS : 9 * MS);
+				if (k && regular == 1 && i % 10 == 5)
 					frees(&job->told[k], 9 * MS);
 			}
 			n += by_chance;
@@ -884,7 +885,7 @@ static void test_slow_by_chance(void **state)
 		}
 		conclude(job);
 		assert_true(job->a.ranks.steps.slow_count > 9);
-		assert_int_equal(job->a.ranks.steps.slow_every, regular ? 10 : 0);
+		assert_int_equal(job->a.ranks.steps.slow_every, regular == 1 ? 10 : 0);
 	}
 }
 
@@ -2075,8 +2076,10 @@ static void test_rates(void **state)
 
 /* ---- CUDA graphs ----------------------------------------------------------------------------- */
 
-/* All ranks launch a graph with collectives in it, so many times in a row, and wait for it; rank 1 sleeps before. */
-static void graph_step(struct job *job, unsigned int launches, uint64_t sleep_ns)
+/* All ranks launch a graph with collectives in it, so many times in a row, and wait for it; rank 1 sleeps before. Each function has
+ * numbers of its own. Of some NCCL says when they ran, which is not so. */
+static void graph_step(struct job *job, unsigned int launches, uint64_t sleep_ns, bool gathers,
+		       uint64_t *seq)
 {
 	uint64_t last = 0, begins[RANKS];
 
@@ -2087,15 +2090,22 @@ static void graph_step(struct job *job, unsigned int launches, uint64_t sleep_ns
 			sleeps(t, sleep_ns, 0x40);
 		computes(t, 50 * US);
 		for (unsigned int k = 0; k < launches; k++) {
+			unsigned long long id = job->id + k;
+
 			t->ns += 30 * US;
 			fprintf(t->out,
 				"%lluns op cudaGraphLaunch stream=8 object=0x77 caller=0x50 duration=30us\n",
 				host(t, t->ns));
 			/* The driver's thread says so before the call has returned, in some. */
 			fprintf(t->ran,
-				"%lluns collective func=AllReduce comm=1 seq=%llu count=64 id=%llu flags=1\n",
+				"%lluns collective func=%s comm=1 seq=%llu count=64 id=%llu flags=%u\n",
 				host(t, t->ns + (k % 2 ? 5 : 0) * US - (i ? 3 : 0) * US),
-				(unsigned long long)job->seq + k, (unsigned long long)job->id + k);
+				gathers ? "AllGather" : "AllReduce", (unsigned long long)*seq + k,
+				id, i == 2 ? 5 : 1);
+			if (i == 2)
+				fprintf(t->ran,
+					"%lluns collective_ran comm=1 id=%llu begin=7 end=9\n",
+					host(t, t->ns + 6 * US), id);
 		}
 		begins[i] = t->ns;
 		last = last > t->ns ? last : t->ns;
@@ -2107,22 +2117,45 @@ static void graph_step(struct job *job, unsigned int launches, uint64_t sleep_ns
 		t->gpu_ns = last + MS;
 		synchronizes(t);
 	}
-	job->seq += launches;
+	*seq += launches;
 	job->id += launches;
+}
+
+/* A graph that no other rank launches: it may do so behind the end of its recording. And one ran that was never submitted. */
+static void launches_alone(struct job *job, struct teller *t)
+{
+	t->ns += 30 * US;
+	fprintf(t->out,
+		"%lluns op cudaGraphLaunch stream=8 object=0x77 caller=0x50 duration=30us\n",
+		host(t, t->ns));
+	fprintf(t->ran,
+		"%lluns collective func=AllReduce comm=1 seq=%llu count=64 id=%llu flags=1\n"
+		"%lluns collective_ran comm=1 id=99999 begin=7 end=9\n",
+		host(t, t->ns + 500 * US), (unsigned long long)job->seq,
+		(unsigned long long)job->id, host(t, t->ns + 600 * US));
 }
 
 static void graph_steps(struct job *job, unsigned int launches, uint64_t sleep_ns)
 {
+	uint64_t gathered = 0;
+
 	begin(job, 3);
 	for (unsigned int step = 0; step < 40; step++)
 		all_reduce(job);
 	for (unsigned int i = 0; i < job->ranks; i++)
 		synchronizes(&job->told[i]);
 	for (unsigned int step = 0; step < 200; step++)
-		graph_step(job, launches, sleep_ns);
+		graph_step(job, launches, sleep_ns, step % 2, step % 2 ? &gathered : &job->seq);
+	for (unsigned int step = 0; step < 5; step++)
+		all_reduce(job);
+	launches_alone(job, &job->told[0]);
 	conclude(job);
-	assert_int_equal(job->a.ranks.captured, 200 * launches * job->ranks);
-	assert_int_equal(job->a.ranks.lost + job->a.ranks.incomplete + job->a.ranks.unaligned, 0);
+	assert_int_equal(job->a.ranks.captured, 200 * launches * job->ranks + 1);
+	assert_int_equal(job->a.ranks.lost, 1);
+	assert_int_equal(job->a.ranks.incomplete + job->a.ranks.unaligned, 0);
+	assert_int_equal(job->a.ranks.n_missing, 0);
+	assert_int_equal(job->a.ranks.align_operations, 45);
+	assert_int_equal(rank(job, 0)->skips + rank(job, 1)->skips, 0);
 }
 
 /* Launches that a wait of the host is behind are compared; those that another one is behind are not. */
@@ -2134,6 +2167,9 @@ static void test_graphs(void **state)
 	assert_int_equal(job->a.ranks.graphs, 200);
 	near_to(rank(job, 1)->late_ns, 200 * 3 * MS, 2 * MS);
 	near_to(rank(job, 0)->wait_ns, job->wait[0][1], 2 * MS);
+	assert_in_range(rank(job, 0)->in_collectives_ns, rank(job, 0)->wait_ns, 1000 * MS);
+	near_to(job->a.ranks.steps.median_ns, 4085 * US, 100 * US);
+	near_to(job->a.ranks.steps.count, 199, 2);
 	finds(job, "straggler-rank");
 	graph_steps(job, 1, 0);
 	assert_int_equal(job->a.ranks.graphs, 200);

@@ -210,7 +210,7 @@ static void test_burst(void **state)
 		for (unsigned int i = 0; i < STEPS; i++) {
 			step();
 			small_copies(1);
-			if (i >= 20 && i < 60 && (beside || i == 20))
+			if (i >= 28 && i < 60 && (beside || i == 28))
 				copies(beside ? 3 : 120);
 		}
 		root = report_on(log_.text);
@@ -218,7 +218,7 @@ static void test_burst(void **state)
 		says(find(root, "pageable-copy"), "recurs",
 		     beside ? "in each step" : "in each step; 2");
 		assert_in_range(number(find(root, "pageable-copy"), "working_ns"),
-				beside ? 230 * MS : 0, beside ? 250 * MS : 10 * MS);
+				beside ? 190 * MS : 0, beside ? 200 * MS : 10 * MS);
 		json_decref(root);
 	}
 }
