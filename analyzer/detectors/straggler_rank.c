@@ -140,9 +140,9 @@ const struct detector detector_straggler_rank = {
 		"once. The reason is what that thread did since the operation before, and the "
 		"others' threads did not. Where all of them compute, and another one for two thirds as long or "
 		"longer, one CPU is slower than another: a note.",
-	.blind = "Ranks that were not recorded, and operations in CUDA graphs, as far as it "
-		 "depends on when they were submitted. What a thread does on a CPU outside of "
-		 "Python.",
+	.blind = "Ranks that were not recorded. Of CUDA graphs with collectives only when hosts "
+		 "launch them is known, and that where they wait for each launch before the next: "
+		 "a GPU that has more to do inside of the graph is not found.",
 	.fix = "Take out of that rank's step what the others do not do, or let all do it in the "
 	       "same step.",
 	.conclude_ranks = conclude,

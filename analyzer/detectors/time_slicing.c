@@ -182,7 +182,7 @@ const struct detector detector_time_slicing = {
 		"recorded, where their kernels run for a tenth of the time or more: these cost what "
 		"the program waits for the GPU, and no more than their share of the time.",
 	.blind =
-		"Processes that were not recorded, in containers with their own numbers of processes. What the turns cost: that depends on how "
+		"Processes that are not in the report, in containers with their own numbers of processes. What the turns cost: that depends on how "
 		"much of the GPU each would have left to the others, and on how busy they "
 		"were; a process counts as using the GPU from its first call to its last one.",
 	.fix = "Start the MPS daemon before the processes (nvidia-cuda-mps-control -d), all of one "

@@ -31,8 +31,6 @@ void rank_capture_comm(struct ranks *ranks, const struct record *record)
 		HASH_NEW(w->lane_comms, comm, key,
 			 (struct lane_comm_key){record->process, event.comm.comm});
 	comm->device = event.comm.device == SPY_DEVICE_NONE ? 0 : event.comm.device;
-	comm->said = event.comm;
-	comm->graphs = false;
 	rank_emit(ranks, &event.head, sizeof(event));
 }
 

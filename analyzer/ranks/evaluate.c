@@ -275,7 +275,7 @@ static void add_times(const struct rank_instance *instance, const struct evaluat
 			rank->work_ns +=
 				min_u64(op->begin_ns - min_u64(member->ended_ns, op->begin_ns),
 					rank_op_queued(op));
-		if (op->ran && !member->key.graphs) {
+		if (op->ran && !member->comm->key.graphs) {
 			if (e->working)
 				rank->in_collectives_ns +=
 					take_new(&member->busy_until_ns, op->begin_ns,

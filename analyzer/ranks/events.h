@@ -19,7 +19,6 @@ struct rank_event {
 struct rank_comm_event {
 	struct rank_event head;
 	struct spy_rec_nccl_comm comm;
-	bool graphs; /* it is that of its operations in graphs: graphs.c */
 };
 
 /* The same place in several processes, whose addresses differ. Without padding: it is hashed byte by byte. */

@@ -12,18 +12,6 @@
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-/* Where operations in graphs are counted as ones of, once. */
-static void emit_comm(struct ranks *ranks, const struct process *process, struct lane_comm *comm)
-{
-	struct rank_comm_event event = {
-		.head = {RANK_EVENT_COMM, process}, .comm = comm->said, .graphs = true};
-
-	if (comm->graphs)
-		return;
-	comm->graphs = true;
-	rank_emit(ranks, &event.head, sizeof(event));
-}
-
 static void emit_submitted(struct ranks *ranks, struct rank_graph *graph, struct lane_comm *comm,
 			   const struct spy_rec_collective *operation)
 {
@@ -34,7 +22,6 @@ static void emit_submitted(struct ranks *ranks, struct rank_graph *graph, struct
 					     .ns = launch->end_ns,
 					     .graph = true};
 
-	emit_comm(ranks, process, comm);
 	/* Each function has numbers of its own; and all that a graph does ends at the same time on all ranks. */
 	event.operation.seq ^= (uint64_t)operation->func << 56;
 	event.operation.func = SPY_NCCL_ALL_REDUCE;

@@ -259,7 +259,7 @@ static void expect_run(struct ranks *ranks, struct rank_op *op, uint32_t id)
 	struct ranks_work *w = ranks->work;
 	struct rank_op *older;
 
-	op->key = key_of_op(op->member->process, id, op->member->key.graphs);
+	op->key = key_of_op(op->member->process, id, op->member->comm->key.graphs);
 	HASH_FIND(hh, w->pending, &op->key, sizeof(op->key), older);
 	if (older) {
 		HASH_DEL(w->pending, older);
@@ -301,9 +301,9 @@ static struct rank_op_seen seen_as(const struct rank_op *op,
 }
 
 static struct rank_member *member_of(const struct ranks_work *w, const struct process *process,
-				     uint32_t comm, bool graphs)
+				     uint32_t comm)
 {
-	const struct member_key key = {process->trace->index, comm & MEMBER_COMM_MOST, graphs};
+	const struct member_key key = {process->trace->index, comm};
 	struct rank_member *member;
 
 	HASH_FIND(hh, w->members, &key, sizeof(key), member);
@@ -401,14 +401,15 @@ static bool take_submitted(struct ranks *ranks, const struct rank_submitted_even
 void rank_apply_submitted(struct ranks *ranks, const struct rank_submitted_event *event)
 {
 	const struct process *process = event->head.process;
+	struct rank_member *member = member_of(ranks->work, process, event->operation.comm);
 	struct rank_site_sum *site = NULL;
 
+	if (member && event->graph)
+		member = rank_graph_member(ranks, member);
 	ranks->any = ranks->submits[process->trace->index] = true;
 	if (event->op) /* it may be told but once */
 		site = rank_site_get(ranks, process, &event->site, event->operation.func);
-	if (take_submitted(ranks, event,
-			   member_of(ranks->work, process, event->operation.comm, event->graph),
-			   site))
+	if (take_submitted(ranks, event, member, site))
 		return;
 	ranks->lost++;
 	free(event->op);

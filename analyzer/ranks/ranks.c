@@ -147,11 +147,10 @@ static bool has_number(const struct rank_comm *comm, uint32_t number)
 
 /* The communicator of that hash. One whose rank is there already was before: the job has started again. */
 static struct rank_comm *comm_get(struct ranks *ranks, const struct process *process,
-				  const struct rank_comm_event *event)
+				  const struct spy_rec_nccl_comm *of, bool graphs)
 {
-	const struct spy_rec_nccl_comm *of = &event->comm;
 	const char *job = process->trace->metadata.job;
-	const struct comm_key key = {of->hash, job ? hash_key(job, strlen(job)) : 0, event->graphs};
+	const struct comm_key key = {of->hash, job ? hash_key(job, strlen(job)) : 0, graphs};
 	struct rank_comm *comm, *older;
 
 	HASH_FIND(hh, ranks->work->comms, &key, sizeof(key), older);
@@ -179,30 +178,56 @@ static struct rank_timer *timer_get(struct ranks_work *w, uint32_t process, uint
 
 #define HOST_TIMER UINT32_MAX /* instead of a device: that of its host */
 
-/* A process may use a number again, for a later communicator. */
-static void add_member(struct ranks *ranks, const struct process *process, struct rank_comm *comm,
-		       struct rank *rank, const struct rank_comm_event *event)
+static struct rank_member *member_new(struct ranks *ranks, const struct process *process,
+				      struct rank_comm *comm, struct rank *rank,
+				      const struct spy_rec_nccl_comm *of)
 {
-	const struct spy_rec_nccl_comm *of = &event->comm;
 	struct ranks_work *w = ranks->work;
-	struct rank_member *member = xcalloc(1, sizeof(*member)), *older;
+	struct rank_member *member = xcalloc(1, sizeof(*member));
 
-	member->key = (struct member_key){(uint32_t)process->trace->index,
-					  of->comm & MEMBER_COMM_MOST, event->graphs};
+	member->key = (struct member_key){(uint32_t)process->trace->index, of->comm};
 	member->comm = comm;
 	member->rank = rank;
 	member->process = process;
-	member->timer = timer_get(w, member->key.process, event->graphs ? HOST_TIMER : of->device);
+	member->timer =
+		timer_get(w, member->key.process, comm->key.graphs ? HOST_TIMER : of->device);
 	member->number = of->rank;
 	member->device = of->device == SPY_DEVICE_NONE ? 0 : of->device;
 	member->index = (uint32_t)comm->n_members;
-	HASH_REPLACE(hh, w->members, key, sizeof(member->key), member, older);
-	(void)older; /* its communicator has it still */
 	comm->members = grow(comm->members, comm->n_members, sizeof(struct rank_member *));
 	comm->members[comm->n_members++] = member;
 	HASH_ADD(by_number, comm->by_number, number, sizeof(member->number), member);
 	w->n_members++;
 	comm->grew = true;
+	return member;
+}
+
+/* A process may use a number again, for a later communicator. */
+static void add_member(struct ranks *ranks, const struct process *process, struct rank_comm *comm,
+		       struct rank *rank, const struct spy_rec_nccl_comm *of)
+{
+	struct rank_member *member = member_new(ranks, process, comm, rank, of), *older;
+
+	HASH_REPLACE(hh, ranks->work->members, key, sizeof(member->key), member, older);
+	(void)older; /* its communicator has it still */
+}
+
+struct rank_member *rank_graph_member(struct ranks *ranks, struct rank_member *member)
+{
+	struct spy_rec_nccl_comm of = {.comm = member->key.comm,
+				       .hash = member->comm->key.hash,
+				       .rank = member->number,
+				       .ranks = member->comm->ranks,
+				       .device = (uint8_t)member->device};
+	struct rank_comm *comm;
+
+	if (member->graph || ranks->work->n_members >= MEMBERS_MOST)
+		return member->graph;
+	memcpy(of.name, member->comm->name, sizeof(of.name));
+	comm = comm_get(ranks, member->process, &of, true);
+	if (comm)
+		member->graph = member_new(ranks, member->process, comm, member->rank, &of);
+	return member->graph;
 }
 
 void rank_apply_comm(struct ranks *ranks, const struct rank_comm_event *event)
@@ -217,9 +242,9 @@ void rank_apply_comm(struct ranks *ranks, const struct rank_comm_event *event)
 		return;
 	}
 	rank = rank_of_member(ranks, process, of);
-	comm = rank ? comm_get(ranks, process, event) : NULL;
+	comm = rank ? comm_get(ranks, process, of, false) : NULL;
 	if (comm)
-		add_member(ranks, process, comm, rank, event);
+		add_member(ranks, process, comm, rank, of);
 	else
 		ranks->lost++;
 }

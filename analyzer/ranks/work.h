@@ -10,7 +10,6 @@
 
 #define COMMS_MOST (1u << 13) /* communicators that are told apart */
 #define MEMBERS_MOST (1u << 17) /* of all of them */
-#define MEMBER_COMM_MOST 0x7fffffffu /* number of a communicator in its process */
 #define OPS_MOST (1u << 19) /* operations, one for each rank, that wait for those of other ranks */
 #define BLOCK_MOST 128 /* instances by which clocks are aligned at a time */
 /* Instances that wait for that, of all communicators of a digest, about. */
@@ -86,8 +85,6 @@ struct lane_comm {
 		uint32_t process, comm;
 	} key;
 	uint32_t device;
-	struct spy_rec_nccl_comm said; /* what its record says */
-	bool graphs; /* that of its operations in graphs has been told */
 	/* Of its last operation: when it was submitted (0: there was none), its stream, and what that one had had then. */
 	uint64_t submitted_ns;
 	const struct gpu_stream *stream;
@@ -181,13 +178,11 @@ struct rank_pair {
 
 /* A rank in a communicator. */
 struct rank_member {
-	/* Without padding, as all keys here. */
 	struct member_key {
-		uint32_t process;
-		uint32_t comm : 31; /* the process's number of it */
-		uint32_t graphs : 1; /* of its operations in graphs */
+		uint32_t process, comm; /* the process's number of it */
 	} key;
 	struct rank_comm *comm;
+	struct rank_member *graph; /* the same of its launches of graphs (graphs.c); NULL: none */
 	struct rank *rank;
 	const struct process *process;
 	struct rank_timer *timer;
@@ -512,6 +507,9 @@ void rank_apply_ran(struct ranks *ranks, const struct rank_ran_event *event);
 
 /* A send or a receive. */
 bool rank_func_is_between_two(uint8_t func);
+
+/* Of a member, the same for its launches of graphs; NULL: there are too many. ranks.c. */
+struct rank_member *rank_graph_member(struct ranks *ranks, struct rank_member *member);
 
 /* Of the events, each: ranks.c. */
 void rank_apply_comm(struct ranks *ranks, const struct rank_comm_event *event);
