@@ -21,7 +21,19 @@ found() {
 	jq -r '[.findings[].id | select(. == "uneven-work")] | unique | join(" ")' "$name.json"
 }
 
-expect "as much for all" "$(found even 2)" ""
+# even WHAT NAME RANKS OPTION...: not found; a GPU that was slow beside other programs is not so three times.
+even() {
+	local what=$1 said
+	shift
+	for _ in 1 2 3; do
+		rm -rf "${tmp:?}/$1"
+		said=$(found "$@") || exit 1
+		[ -n "$said" ] || return 0
+	done
+	fail "$what: $said"
+}
+
+even "as much for all" even 2
 expect "in turn, two ranks" "$(found two 2 --straggler=0:uneven:1:40)" uneven-work
 expect "in turn, three ranks, several collectives" "$(found three 3 --straggler=0:uneven:1:40 --buckets=3)" uneven-work
 jq -e '.findings[] | select(.id == "uneven-work") | .what | test("rank 0 in [0-9]+ of [0-9]+ step.*rank 1 in [0-9]+")' two.json >/dev/null ||
@@ -31,7 +43,7 @@ jq -e '.findings[] | select(.id == "uneven-work") | .own_ns > 0.7e9 and .gain_hi
 	fail "its price: $(jq -c '.findings[] | select(.id == "uneven-work") | {own_ns, gain_high_ns, idle_gpu_ns}' two.json)"
 
 # A pipeline: two thirds of a step are no fault of anybody's, where stages are equal.
-expect "equal stages" "$(found equal 3 --microbatches=2)" ""
+even "equal stages" equal 3 --microbatches=2
 expect "a heavy stage" "$(found heavy 3 --microbatches=4 --straggler=2:kernel:1:30)" uneven-work
 "$tool" report "$tmp/heavy" >heavy.txt 2>heavy.err || fail "no report: $(cat heavy.err)"
 tr -s '[:space:]' ' ' <heavy.txt >heavy.line
