@@ -445,6 +445,16 @@ void spy_nccl_comm_end(spy_nccl_handle handle)
 	sweep_all(&(struct sweep){.comm = number_of(handle), .ended = true});
 }
 
+bool spy_nccl_comms_hold(void)
+{
+	return spy_try_lock(&comms_lock);
+}
+
+void spy_nccl_comms_let_go(void)
+{
+	spy_unlock(&comms_lock);
+}
+
 static struct operation *take(void)
 {
 	struct operation *operation = take_used();

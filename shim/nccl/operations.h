@@ -43,6 +43,10 @@ bool spy_nccl_paced_next(void);
 spy_nccl_handle spy_nccl_comm_begin(const struct spy_nccl_comm *comm);
 void spy_nccl_comm_end(spy_nccl_handle comm);
 
+/* No communicator ends meanwhile, and NCCL stays. False: one begins or ends just now; else it is to be let go at once. */
+bool spy_nccl_comms_hold(void);
+void spy_nccl_comms_let_go(void);
+
 /* The number of a send to that rank, or of a receive from it, from 1 on; called once for each, whether it is recorded or
  * not. 0: unknown. */
 uint64_t spy_nccl_pair_number(uint32_t comm, int32_t peer, bool receives);

@@ -77,15 +77,20 @@ static void ask_for_channels(int interface, bool wanted)
 static uint32_t captured; /* operations of the graph that is being captured */
 static bool restore; /* the set of events is one for captures */
 
+/* Not called by NCCL: so its last communicator, and with it the set, may go at any time but while they are held. */
 void spy_nccl_capture_began(void)
 {
-	int *mask = events_to_change();
+	int *mask;
 
 	__atomic_store_n(&captured, 0, __ATOMIC_RELAXED);
-	if (!mask)
+	if (!events_to_change() || !spy_nccl_comms_hold())
 		return;
-	__atomic_fetch_and(mask, ~NCCL_EVENT_CHANNEL, __ATOMIC_RELAXED);
-	__atomic_store_n(&restore, true, __ATOMIC_RELAXED);
+	mask = events_to_change();
+	if (mask) {
+		__atomic_fetch_and(mask, ~NCCL_EVENT_CHANNEL, __ATOMIC_RELAXED);
+		__atomic_store_n(&restore, true, __ATOMIC_RELAXED);
+	}
+	spy_nccl_comms_let_go();
 }
 
 /* The program calls NCCL. */
