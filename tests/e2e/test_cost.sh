@@ -220,6 +220,7 @@ kept() {
 	fi
 }
 kept 10 100
+kept 2 20
 ran "$shim" "CUDASPY_OVERHEAD=90%" 4 1 50000
 "$tool" report "$trace" | tr -s ' \n' ' ' | grep -q 'calls only counted in' || fail "nothing is said of a limit that is not reached"
 
