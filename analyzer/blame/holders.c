@@ -67,6 +67,8 @@ struct holders {
 	bool unfollowed; /* the lock rested meanwhile: not all who had it left a record */
 	bool first_measured;
 	struct lock_event first; /* the holder when the wait began; its thread NULL: unknown */
+	uint64_t
+		forgotten_ns; /* until then it changed hands, and who had it is forgotten; 0: it is not */
 	size_t n;
 	const struct lock_event *active[HOLDERS_MOST]; /* the holders: one, or several readers */
 	struct hold_interval intervals[INTERVALS_MOST + 1]; /* the wait's, and one in the making */
@@ -130,13 +132,13 @@ static void take(struct holders *h, const struct lock_event *holder)
 }
 
 /* A thread releases the lock that was not known to hold it: a reader that had it all the time. The
- * intervals without a known holder were this reader's. */
+ * intervals without a known holder were this reader's, as far back as is remembered. */
 static void had_all_along(struct holders *h, const struct lock_event *holder)
 {
 	for (size_t i = 0; i < h->w->n_intervals; i++) {
 		struct hold_interval *s = &h->w->intervals[i];
 
-		if (s->holder && !s->handover)
+		if ((s->holder && !s->handover) || s->end_ns <= h->forgotten_ns)
 			continue;
 		if (s->handover)
 			h->w->handover_ns -= s->end_ns - s->begin_ns;
@@ -233,6 +235,20 @@ static void first_holder(struct model *model, const struct record *record,
 	h->now = holder;
 	h->measured = h->first_measured;
 	h->handover = wait->flags & SPY_WAIT_FREE;
+}
+
+/* A lock remembers its last events, of which one long wait may see more: who had it before these is unknown. */
+static void forget_first(struct holders *h, const struct lock *lock, uint64_t first)
+{
+	const struct lock_event *oldest = lock_event(lock, first);
+
+	h->forgotten_ns = 0;
+	if (!first || !oldest || lock_event(lock, first - 1))
+		return;
+	h->forgotten_ns = oldest->ns;
+	h->first = (struct lock_event){.fn = NO_FUNCTION, .device = SPY_DEVICE_NONE};
+	h->first_measured = h->measured = h->handover = false;
+	h->n = 0;
 }
 
 /* Threads that acquired it in one wait are counted separately, by the call they did so in, so many of them. */
@@ -551,6 +567,7 @@ void holders_find(struct accounting *a, const struct record *record, const struc
 	h.n = 0;
 	w->intervals = h.intervals;
 	first_holder(a->model, record, wait, &h, first ? lock_event(lock, first - 1) : NULL);
+	forget_first(&h, lock, first);
 	at_first = (struct hold_interval){.holder = h.first.thread,
 					  .fn = h.first.fn,
 					  .device = h.first.device,

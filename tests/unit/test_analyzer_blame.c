@@ -588,6 +588,45 @@ static void test_starvation(void **state)
 	json_decref(root);
 }
 
+/* A lock that changes hands 18,002 times during one wait, of which 16,384 are remembered: who had it before these is unknown. It
+ * is not the holder of the wait's begin, nor a reader that releases it later and was not seen to take it. */
+static void test_forgotten_holders(void **state)
+{
+	size_t size;
+	char *log;
+	FILE *out = open_memstream(&log, &size);
+	json_t *root;
+
+	(void)state;
+	fprintf(out, "%s",
+		TRACE "slot 1 tid=101\n"
+		      "110ms wait kind=write fn=cudaMalloc duration=100ms object=0x1000 holder=102 "
+		      "holder_fn=cudaLaunchKernel\n"
+		      "110001us memory cudaMalloc duration=101ms op=alloc kind=device\n"
+		      "slot 2 tid=102\n"
+		      "10100us released kind=write fn=cudaLaunchKernel object=0x1000\n"
+		      "10200us launch cudaLaunchKernel duration=300us stream=0x11\n"
+		      "slot 4 tid=104\n"
+		      "109ms released kind=read fn=cudaEventRecord object=0x1000\n"
+		      "109100us op cudaEventRecord duration=99ms stream=0x12\n"
+		      "slot 3 tid=103\n");
+	for (int i = 0; i < 9000; i++)
+		fprintf(out,
+			"%dus taken kind=write fn=cudaFree object=0x1000\n"
+			"%dus released kind=write fn=cudaFree object=0x1000\n",
+			11000 + 10 * i, 11005 + 10 * i);
+	fprintf(out, "111ms memory cudaFree duration=101ms op=free kind=device address=0x1\n");
+	fclose(out);
+	root = report_on(log);
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=102", "waited_ns"), 0);
+	assert_in_range(sum(root, "blame", "waiter=101 holder=0", "waited_ns"), 9000000, 9200000);
+	assert_in_range(sum(root, "blame", "waiter=101 holder=103", "waited_ns"), 80000000,
+			91000000);
+	assert_int_equal(sum(root, "blame", "waiter=101", "waited_ns"), 100000000);
+	json_decref(root);
+	free(log);
+}
+
 /* Two readers; the writer waits for the one that stays, not for the one that came last. A reader that
  * waits for a writer is not held up by other readers. */
 static void test_readers(void **state)
@@ -835,17 +874,29 @@ static void test_inferred_least(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pageable_copy),  cmocka_unit_test(test_long_row),
-		cmocka_unit_test(test_two_locks),      cmocka_unit_test(test_one_lock_again),
-		cmocka_unit_test(test_free_lock),      cmocka_unit_test(test_shared_lock),
-		cmocka_unit_test(test_places),         cmocka_unit_test(test_several_locks),
-		cmocka_unit_test(test_waking),         cmocka_unit_test(test_unknown_readers),
-		cmocka_unit_test(test_chain),          cmocka_unit_test(test_convoy),
-		cmocka_unit_test(test_crowd),          cmocka_unit_test(test_starvation),
-		cmocka_unit_test(test_readers),        cmocka_unit_test(test_unknown_holders),
-		cmocka_unit_test(test_half_measured),  cmocka_unit_test(test_held),
-		cmocka_unit_test(test_gone),           cmocka_unit_test(test_inferred),
-		cmocka_unit_test(test_inferred_least), cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_pageable_copy),
+		cmocka_unit_test(test_long_row),
+		cmocka_unit_test(test_two_locks),
+		cmocka_unit_test(test_one_lock_again),
+		cmocka_unit_test(test_free_lock),
+		cmocka_unit_test(test_shared_lock),
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_several_locks),
+		cmocka_unit_test(test_waking),
+		cmocka_unit_test(test_unknown_readers),
+		cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_convoy),
+		cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_starvation),
+		cmocka_unit_test(test_forgotten_holders),
+		cmocka_unit_test(test_readers),
+		cmocka_unit_test(test_unknown_holders),
+		cmocka_unit_test(test_half_measured),
+		cmocka_unit_test(test_held),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_inferred),
+		cmocka_unit_test(test_inferred_least),
+		cmocka_unit_test(test_circle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
