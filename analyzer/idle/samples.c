@@ -275,9 +275,10 @@ static void divide(struct idle_sums *sums, struct idle_sum *sum, const struct sa
 
 		us = join_function(pool, i, &share);
 		if (function_of(share))
-			us = min_u64((uint64_t)((double)us * native + 0.5), left_us);
+			us = (uint64_t)((double)us * native + 0.5);
 		else if (!share->place && native > 1)
 			us = 0;
+		us = min_u64(us, left_us); /* what was rounded up before is lacking here */
 		ns = (uint64_t)((double)left_ns * (double)us / (double)left_us);
 		left_us -= us;
 		left_ns -= min_u64(ns, left_ns);

@@ -156,6 +156,35 @@ static void test_short(void **state)
 		"load");
 }
 
+/* A sample each in two functions, and one without a place, which they share: rounded, they have more than there is. The rest is a line's. */
+static void test_rounded(void **state)
+{
+	static const char *const places[] = {"place=20 state=1 weight=1",
+					     "place=21 state=1 weight=1", "state=1 weight=1",
+					     "place=1 state=1 weight=10"};
+	struct story *s = *state;
+	struct samples m;
+
+	begin_with(s, "probes=1");
+	begin_samples(&m);
+	fputs("2us place place=20 frames=0x401040 function=0x401001\n"
+	      "2us place place=21 frames=0x402040 function=0x402001\n",
+	      m.log);
+	for (unsigned int i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		if (i < ARRAY_SIZE(places))
+			sampled(&m, s->ns + 3 * MS, places[i]);
+		s->ns += 6 * MS;
+	}
+	launch(s, 0, 4000);
+	wait_for_stream(s, MS, 0x20);
+	conclude_with(s, &m);
+	assert_int_equal(charged(s, NULL, NULL), STEPS * 6 * MS);
+	assert_in_range(charged(s, "python", "train.py:11 in load"), STEPS * 4 * MS,
+			STEPS * 5 * MS);
+}
+
 /* Long ones are divided by their own, and what has none is as without samples. */
 static void test_long(void **state)
 {
@@ -795,6 +824,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_short, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_in_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_collector, setup, teardown),

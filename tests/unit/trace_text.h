@@ -417,7 +417,7 @@ static void tt_stack(struct tt_state *s, const struct tt_line *l, uint64_t time)
 	tw_record(&s->w, s->slot, &stack, sizeof(stack));
 }
 
-/* 70us place place=1 lines=1:42,2:99 frames=0x401040, and 71us sample of=7 place=1 state=1 weight=10000 ago=5us holder=9. */
+/* 70us place place=1 lines=1:42,2:99 frames=0x401040 function=0x401001, and 71us sample of=7 place=1 state=1 weight=10000 ago=5us holder=9. */
 static void tt_sample(struct tt_state *s, const struct tt_line *l, enum spy_event event,
 		      uint64_t time)
 {
@@ -451,6 +451,10 @@ static void tt_sample(struct tt_state *s, const struct tt_line *l, enum spy_even
 	for (; frames && *frames && place.place.count < SPY_PLACE_MOST;
 	     frames = *end == ',' ? end + 1 : end)
 		place.words[place.place.count++] = strtoull(frames, &end, 0);
+	if (tt_text(l, "function")) {
+		place.place.python |= SPY_PLACE_FUNCTION;
+		place.words[place.place.count++] = tt_value(s, l, "function", 0);
+	}
 	tw_record(&s->w, s->slot, &place,
 		  sizeof(place.place) + place.place.count * sizeof(place.words[0]));
 }
