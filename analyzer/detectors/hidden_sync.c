@@ -132,6 +132,7 @@ const struct detector detector_hidden_sync = {
 	.fix = "Free outside the loop, or in the stream's order: cudaMallocAsync and "
 	       "cudaFreeAsync, pools, buffers that are used again. Load code and set limits "
 	       "before the work.",
+	.free_behind_work = true,
 	.when_long = DETECTOR_CONTRACT(FREE) | DETECTOR_CONTRACT(LIMIT) |
 		     DETECTOR_CONTRACT(MODULE) | DETECTOR_CONTRACT(LIBRARY) |
 		     DETECTOR_CONTRACT(COPY_ASYNC) | DETECTOR_CONTRACT(COPY_BATCH),

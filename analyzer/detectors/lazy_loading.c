@@ -173,6 +173,7 @@ const struct detector detector_lazy_loading = {
 	       "kernel, or launch each once. If the kernel needs much stack, set it before "
 	       "(cudaDeviceSetLimit, cudaLimitStackSize): a larger stack waits for the device, "
 	       "too.",
+	.free_behind_work = true,
 	.absorbs = &detector_hidden_sync,
 	.kernels = true,
 	.always = DETECTOR_CONTRACT(MODULE) | DETECTOR_CONTRACT(LIBRARY),

@@ -435,6 +435,7 @@ const struct detector detector_steady_state = {
 		 "the pool goes to the kernel module for them all through the work, though as "
 		 "much is freed.",
 	.fix = "Make it once, before the work.",
+	.free_behind_work = true,
 	.absorbs = &detector_hidden_sync,
 	.always = DETECTOR_CONTRACT(ALLOC) | DETECTOR_CONTRACT(ALLOC_POOL) |
 		  DETECTOR_CONTRACT(PIN) | DETECTOR_CONTRACT(FREE) |

@@ -718,7 +718,7 @@ struct finding *findings_conclude(struct findings *f, const struct ranks *ranks,
 		found.n = absorb(found.all, sift(found.all, found.n, f, symbols, texts), f, symbols,
 				 texts);
 	}
-	idle_price_sites(f, ranks->idle, found.all, found.n);
+	idle_price_sites(f, ranks->idle, found.all, found.n, texts);
 	add_of_run(&found, ranks, symbols);
 	for (size_t i = 0; i < found.n; i++) {
 		if (set->n_hosts == 1)

@@ -8,6 +8,7 @@
 #include "gpu_use.h"
 #include "idle_price.h"
 #include "base/median.h"
+#include "text/text.h"
 
 /* Is all about the idle time of the GPUs of a process certain that can be? False if it has none. */
 static bool idle_price_known(const struct idle *idle, const struct process *process)
@@ -159,8 +160,47 @@ static void price(const struct idle *idle, struct idle_sum *sum, struct priced *
 		       true);
 }
 
+/* ---- GPUs without time to spare --------------------------------------------------------------- */
+
+#define SPARE_PART \
+	2 /* of what threads lose: with less to spare the GPU would have ended no sooner */
+
+static uint64_t spare_ns(const struct idle *idle, const struct idle_gpu *gpu)
+{
+	if (gpu->n_processes != 1)
+		return UINT64_MAX;
+	if (idle_gpu_is_exact(gpu))
+		return gpu->certain ? gpu->idle_ns : UINT64_MAX;
+	return gpu_looks_spare_ns(&gpu->looks, gpu_work_ns(idle->accounts->expect, gpu));
+}
+
+/* Without the loss its threads come to the next wait for the GPU sooner, and that is all. */
+static void look_for_spare(const struct idle *idle, struct finding *finding, struct arena *texts)
+{
+	const struct process *process = finding->origin.process;
+	uint64_t sum_ns = 0, ns;
+	bool any = false;
+
+	for (size_t i = 0; i < idle->n_gpus; i++) {
+		const struct idle_gpu *gpu = &idle->gpus[i];
+
+		if (!gpu->n_processes || gpu->processes[0] != process)
+			continue;
+		ns = spare_ns(idle, gpu);
+		if (ns == UINT64_MAX)
+			return;
+		sum_ns += ns;
+		any = true;
+	}
+	if (!any || sum_ns >= cost_ns(&finding->cost) / SPARE_PART)
+		return;
+	finding->remarks.maybe_harmless = true;
+	finding->what = arena_printf(texts, "%s; in all its work the GPU had %s to spare at most",
+				     finding->what, text_time(texts, sum_ns));
+}
+
 void idle_price_sites(const struct findings *f, const struct idle *idle, struct finding *findings,
-		      size_t n)
+		      size_t n, struct arena *texts)
 {
 	struct priced *all;
 	size_t i, n_priced;
@@ -179,5 +219,7 @@ void idle_price_sites(const struct findings *f, const struct idle *idle, struct 
 
 		cost->idle_gpu_known = idle_price_known(idle, findings[i].origin.process);
 		cost->idle_gpu_ns = findings[i].site->idle_gpu_ns;
+		if (findings[i].detector->free_behind_work && !(uint64_t)cost->others_ns)
+			look_for_spare(idle, &findings[i], texts);
 	}
 }

@@ -16,9 +16,10 @@
 #include "idle/idle.h"
 
 /* Of the findings of calls, and before all else here. Those of a process of whose GPUs nothing is
- * certain have no such price. */
+ * certain have no such price. One that lies behind the work of GPUs without time to spare may be
+ * harmless (free_behind_work), and says so. */
 void idle_price_sites(const struct findings *f, const struct idle *idle, struct finding *findings,
-		      size_t n);
+		      size_t n, struct arena *texts);
 
 /* What of a sum no finding has; 0 if it is a thread's, or its GPU's idle time is not certain. */
 uint64_t idle_price_left(const struct idle *idle, const struct idle_sum *sum);

@@ -77,7 +77,8 @@ void gpu_looks_see_copy(struct idle *idle, const struct record *record)
 	uint32_t gpu = idle->users[index].gpu;
 
 	if (gpu && phase_has(&idle->accounts->expect->phases, record->process, record->ns))
-		idle->gpus[gpu - 1].looks.copies_ns += copy_most_ns(record_copy(record));
+		idle->gpus[gpu - 1].looks.copies_ns +=
+			copy_most_ns(record_copy(record), record->duration_ns);
 }
 
 void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other)
@@ -133,11 +134,16 @@ double gpu_looks_busy(const struct gpu_looks *looks)
 	return percent < 99 ? (percent + 1) / 100 : 1;
 }
 
+static bool covers(const struct gpu_looks *looks, uint64_t work_ns)
+{
+	return looks->n >= LEAST &&
+	       looks->end_ns - looks->begin_ns + LAG_NS >= work_ns / 100 * COVERED_PERCENT;
+}
+
 /* By the mean of looks that tell of the working phase alone. */
 static uint64_t busy_by_mean_ns(const struct gpu_looks *looks, uint64_t work_ns)
 {
-	if (looks->n < LEAST ||
-	    looks->end_ns - looks->begin_ns + LAG_NS < work_ns / 100 * COVERED_PERCENT)
+	if (!covers(looks, work_ns))
 		return work_ns;
 	return (uint64_t)(gpu_looks_busy(looks) * (double)work_ns);
 }
@@ -165,4 +171,14 @@ uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns, uint
 
 	/* A copy is no kernel: NVML does not count it. */
 	return idle_ns - min_u64(idle_ns, looks->copies_ns + fast_copies_ns);
+}
+
+uint64_t gpu_looks_spare_ns(const struct gpu_looks *looks, uint64_t work_ns)
+{
+	double idle_percent;
+
+	if (looks->n < LEAST_FOR_MEAN || looks->others_n || !covers(looks, work_ns))
+		return UINT64_MAX;
+	idle_percent = 100 - (double)looks->busy_percent / (double)looks->n;
+	return (uint64_t)((idle_percent + 1) / 100 * (double)work_ns);
 }

@@ -82,7 +82,7 @@ static __always_inline bool fast_path_take(struct fast_path *path, struct accoun
 	path->last_ns = record->ns;
 	if (unlikely(signature->copy)) {
 		path->copied_bytes = add_capped(path->copied_bytes, record_bytes(record));
-		path->copies_ns += copy_most_ns(record_copy(record));
+		path->copies_ns += copy_most_ns(record_copy(record), ns);
 	}
 	if (!s->named_elsewhere ||
 	    unlikely(record->trace_fn >= record->stream->trace->n_functions)) {
