@@ -18,7 +18,7 @@
 /* A finding that costs less than this, or a smaller share of the time it is judged by (cost_share.h), is
  * a minor one. */
 #define MINOR_NS 1000000
-#define MINOR_SHARE 0.005
+#define MINOR_SHARE 0.01
 
 const char *const compared_keys[] = {NULL, "new", "worse", "same"};
 const char *const severity_keys[] = {"problem", "note", "minor"};

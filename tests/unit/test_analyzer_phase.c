@@ -292,7 +292,7 @@ static void test_gain(void **state)
 	unsigned int i, between_us;
 
 	(void)state;
-	for (between_us = 90; between_us; between_us = between_us > 9 ? 9 : 0) {
+	for (between_us = 180; between_us; between_us = between_us > 9 ? 9 : 0) {
 		json_t *root, *first, *second;
 
 		tell("");
@@ -315,7 +315,7 @@ static void test_gain(void **state)
 		says(second, "function", "cudaFree");
 		assert_true(number(second, "cost_ns") > 10 * number(first, "cost_ns"));
 		assert_true(number(second, "gain_high_ns") < number(first, "gain_high_ns"));
-		says(second, "severity", between_us == 90 ? "problem" : "note");
+		says(second, "severity", between_us == 180 ? "problem" : "note");
 		json_decref(root);
 		assert_true(passes("hidden-sync:20ms,steady-state:20ms"));
 	}

@@ -175,10 +175,10 @@ static void test_order(void **state)
 	now += 500 * MS;
 	for (i = 0; i < STEPS; i++) {
 		step();
-		call(1000, 100000,
+		call(1000, 200000,
 		     "memory cudaMalloc op=alloc kind=device bytes=4096 address=%#x caller=0x50",
 		     0x9000 + i);
-		call(1000, 100000, "memory cudaFree op=free kind=device address=%#x caller=0x51",
+		call(1000, 200000, "memory cudaFree op=free kind=device address=%#x caller=0x51",
 		     0x9000 + i);
 	}
 	root = report_on(log_.text);
