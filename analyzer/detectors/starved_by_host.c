@@ -49,8 +49,8 @@ static const char *cure(const struct trace_set *set, struct arena *texts,
 	switch (cause) {
 	case IDLE_PYTHON:
 		if (is_own_python(h))
-			return "Do it with fewer lines of Python (NumPy for its loops, or the GPU), or in other "
-			       "processes, a step ahead, while the GPU works.";
+			return "Do it with fewer lines of Python (NumPy for its loops, or the GPU); or do it, and what "
+			       "these lines call in C, in other threads or processes, a step ahead, while the GPU works.";
 		if (is_host_library(h))
 			return "Do it on the GPU (CuPy, torch, jax.numpy), or in other processes, a step ahead, "
 			       "while the GPU works.";
