@@ -93,7 +93,8 @@ const struct detector detector_starved_by_host = {
 		"a file of the program's own. The calls prove it, or NVML's utilisation does: "
 		"then it is estimated what for. The place is that of the wait, where samples "
 		"found the thread, or the call that came too late. What other findings have of "
-		"the idle time does not count.",
+		"the idle time does not count, nor what is compiled, imported or saved in the first quarter "
+		"of the work alone, which is named.",
 	.blind =
 		"What a thread does on a CPU outside of Python. Without NVML, and in runs of "
 		"less than some 0.7 seconds, idle time that no wait for the GPU proves. Waits for requests and "

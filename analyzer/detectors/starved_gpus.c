@@ -3,8 +3,8 @@
  * such reasons have in common. Called when all records have been read.
  *
  * A case is a GPU that was certainly idle for a good part of its work because of that, its longest
- * such gap aside: what a program does once is not systematic. What other findings have of the idle time is
- * no case.
+ * such gap aside: what a program does once is not systematic. Nor is what it does in the first part of its work alone, as
+ * compiling for the sizes that it meets. What other findings have of the idle time is no case.
  */
 #include <stdlib.h>
 #include "starved_gpus.h"
@@ -27,6 +27,59 @@ static bool is_case(const struct starved_gpus *h)
 static bool is_of(const struct idle_sum *sum, uint64_t causes)
 {
 	return causes >> sum->key.cause & 1;
+}
+
+/* What the sum has for the case of its GPU. */
+static uint64_t ns_for(const struct starved_gpus_kind *kind, const struct idle *idle,
+		       const struct starved_gpus *gpus, const struct idle_sum *sum)
+{
+	uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(idle, sum) : 0;
+
+	return ns && !is_of(sum, gpus[gpu_of_sum(idle, sum)].once) ? ns : 0;
+}
+
+/* ---- what is done once ------------------------------------------------------------------------ */
+
+#define ONCE_PART 4 /* of the work: the first one */
+#define ONCE_MOST 0.9 /* of the time lies there */
+
+/* Of a GPU that one process uses: by cause, all of it, and what lies at the beginning. */
+struct at_begin {
+	double ns[IDLE_CAUSE_COUNT], early_ns[IDLE_CAUSE_COUNT];
+};
+
+static void see_begin(struct at_begin *gpu, const struct idle *idle, const struct idle_sum *sum,
+		      uint64_t ns)
+{
+	uint64_t all = idle->accounts->work.submissions[sum->process->trace->index];
+
+	gpu->ns[sum->key.cause] += (double)ns;
+	if (sum->progress)
+		gpu->early_ns[sum->key.cause] +=
+			(double)ns * progress_before(sum->progress, all / ONCE_PART);
+}
+
+static void find_once(const struct starved_gpus_kind *kind, const struct idle *idle,
+		      struct starved_gpus *gpus)
+{
+	struct at_begin *begins = xcalloc(idle->n_gpus + 1, sizeof(*begins));
+
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(idle, sum) : 0;
+
+		if (ns && idle_is_work(sum->key.cause))
+			see_begin(&begins[gpu_of_sum(idle, sum)], idle, sum, ns);
+	}
+	for (size_t i = 0; i < idle->n_gpus; i++)
+		for (unsigned int cause = 0; cause < IDLE_CAUSE_COUNT; cause++) {
+			double ns = begins[i].ns[cause];
+
+			if (!(ns > 0) || begins[i].early_ns[cause] < ONCE_MOST * ns)
+				continue;
+			gpus[i].once |= 1ull << cause;
+			gpus[i].once_ns += (uint64_t)ns;
+		}
+	free(begins);
 }
 
 /* Where the thread was, and not only which calls it was between. */
@@ -108,7 +161,7 @@ static void find_most(const struct starved_gpus_kind *kind, const struct idle *i
 	size_t n = 0, first = 0;
 
 	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(idle, sum) : 0;
+		uint64_t ns = ns_for(kind, idle, gpus, sum);
 
 		if (ns)
 			parts[n++] = (struct part_of_gpu){gpu_of_sum(idle, sum), sum, ns};
@@ -157,7 +210,7 @@ static void find_longest_gaps(const struct starved_gpus_kind *kind, const struct
 	size_t n = 0;
 
 	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next)
-		if (is_of(sum, kind->causes) && idle_price_left(idle, sum))
+		if (ns_for(kind, idle, gpus, sum))
 			parts[n++] = (struct gap_part){
 				gpu_of_sum(idle, sum),
 				sum->longest.thread ? sum->longest.thread->index + 1 : 0,
@@ -180,9 +233,10 @@ static struct starved_gpus *look_at_gpus(const struct starved_gpus_kind *kind,
 {
 	struct starved_gpus *gpus = xcalloc(idle->n_gpus + 1, sizeof(*gpus));
 
+	find_once(kind, idle, gpus);
 	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns =
-			is_of(sum, kind->causes | kind->beside) ? idle_price_left(idle, sum) : 0;
+		uint64_t ns = is_of(sum, kind->beside) ? idle_price_left(idle, sum)
+						       : ns_for(kind, idle, gpus, sum);
 
 		if (ns)
 			add_sum(kind, &gpus[gpu_of_sum(idle, sum)], sum, ns);
@@ -191,6 +245,7 @@ static struct starved_gpus *look_at_gpus(const struct starved_gpus_kind *kind,
 	for (size_t i = 0; i < idle->n_gpus; i++) {
 		gpus[i].gpu = &idle->gpus[i];
 		gpus[i].work_ns = gpu_work_ns(idle->accounts->expect, gpus[i].gpu);
+		gpus[i].work_ns -= min_u64(gpus[i].once_ns, gpus[i].work_ns);
 	}
 	find_longest_gaps(kind, idle, gpus);
 	return gpus;
@@ -202,6 +257,8 @@ static void add_gpu(struct starved_gpus *process, const struct starved_gpus *gpu
 	process->ns += gpu->ns;
 	process->beside_ns += gpu->beside_ns;
 	process->work_ns += gpu->work_ns;
+	process->once |= gpu->once;
+	process->once_ns += gpu->once_ns;
 	process->gaps += gpu->gaps;
 	process->gpus++;
 	if (process->most && gpu->most->ns <= process->most->ns)
@@ -222,7 +279,7 @@ static void add_costs(const struct starved_gpus_kind *kind, const struct idle *i
 		      const struct starved_gpus *gpus, struct starved_gpus *processes)
 {
 	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(idle, sum) : 0;
+		uint64_t ns = ns_for(kind, idle, gpus, sum);
 		const struct starved_gpus *gpu = ns ? &gpus[gpu_of_sum(idle, sum)] : NULL;
 		struct starved_gpus *process;
 
@@ -353,6 +410,23 @@ static const char *causes_text(struct arena *texts, const struct starved_gpus *h
 	return text;
 }
 
+/* "; compiling took 8.650 s more, in the first quarter of the work alone". */
+static const char *once_text(struct arena *texts, const struct starved_gpus *h)
+{
+	const char *causes = NULL;
+
+	if (h->once_ns < h->ns / SHOWN_LEAST_PART)
+		return "";
+	for (unsigned int cause = 0; cause < IDLE_CAUSE_COUNT; cause++)
+		if (h->once >> cause & 1)
+			causes = arena_printf(texts, "%s%s%s", causes ?: "", causes ? ", " : "",
+					      idle_cause_texts[cause]);
+	return causes ? arena_printf(texts,
+				     "; %s took %s more, in the first quarter of the work alone",
+				     causes, text_time(texts, h->once_ns))
+		      : "";
+}
+
 static const char *what(const struct starved_gpus_kind *kind, const struct idle *idle,
 			struct arena *texts, const struct starved_gpus *h)
 {
@@ -366,17 +440,17 @@ static const char *what(const struct starved_gpus_kind *kind, const struct idle 
 	if (kind->beside && h->beside_ns >= h->ns / SHOWN_LEAST_PART)
 		beside = arena_printf(texts, "; for %s more it slept, or waited for a connection",
 				      text_time(texts, h->beside_ns));
-	return arena_printf(texts,
-			    "%s %s waiting: %s %s for %s, %s of %s work, "
-			    "while %s%s, which feeds %s, was %s%s%s",
-			    kind->who_keeps(h), gpus, h->gpus > 1 ? "they" : "it",
-			    h->gpu->estimated_ns ? "had nothing to do, as NVML says, at least"
-						 : "certainly had nothing to do",
-			    text_time(texts, h->ns),
-			    text_percent(texts, (double)h->ns, (double)h->work_ns),
-			    h->gpus > 1 ? "their" : "its", kind->of_thread, who,
-			    h->gpus > 1 ? "one of them" : "it", causes_text(texts, h),
-			    most_text(texts, idle->accounts->model, h), beside);
+	return arena_printf(
+		texts,
+		"%s %s waiting: %s %s for %s, %s of %s work, "
+		"while %s%s, which feeds %s, was %s%s%s%s",
+		kind->who_keeps(h), gpus, h->gpus > 1 ? "they" : "it",
+		h->gpu->estimated_ns ? "had nothing to do, as NVML says, at least"
+				     : "certainly had nothing to do",
+		text_time(texts, h->ns), text_percent(texts, (double)h->ns, (double)h->work_ns),
+		h->gpus > 1 ? "their" : "its", kind->of_thread, who,
+		h->gpus > 1 ? "one of them" : "it", causes_text(texts, h),
+		most_text(texts, idle->accounts->model, h), beside, once_text(texts, h));
 }
 
 /* ---- findings -------------------------------------------------------------------------------- */
@@ -394,7 +468,7 @@ static void add_stacks(const struct starved_gpus_kind *kind, const struct idle *
 	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		const struct stack *stack =
 			ran_meanwhile(sum) ? sum->meanwhile : sum->longest.stack;
-		uint64_t ns = is_of(sum, kind->causes) && stack ? idle_price_left(idle, sum) : 0;
+		uint64_t ns = stack ? ns_for(kind, idle, gpus, sum) : 0;
 		uint64_t n = h->ns ? (uint64_t)((double)ns * SITE_STACKS / (double)h->ns) : 0;
 
 		if (!n || !is_case(&gpus[gpu_of_sum(idle, sum)]) ||
@@ -460,7 +534,7 @@ static void take(const struct starved_gpus_kind *kind, const struct idle *idle,
 		 const struct starved_gpus *gpus, struct finding *findings, size_t n)
 {
 	for (struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(idle, sum) : 0;
+		uint64_t ns = ns_for(kind, idle, gpus, sum);
 		const struct starved_gpus *gpu = ns ? &gpus[gpu_of_sum(idle, sum)] : NULL;
 
 		if (!gpu || !is_case(gpu))

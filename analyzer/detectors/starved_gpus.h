@@ -22,6 +22,8 @@ struct starved_gpus {
 	const struct idle_sum *in_python; /* the largest sum with a stack in Python */
 	const struct idle_gpu *gpu; /* one of them */
 	uint64_t by_cause[IDLE_CAUSE_COUNT];
+	/* What was done at the beginning of the work alone, and is no part of all that: the causes, 1 << cause or-ed, and the time. */
+	uint64_t once, once_ns;
 	struct thread_costs costs;
 };
 

@@ -124,6 +124,13 @@ static void vote_meanwhile(struct idle_sum *sum, const struct stack *place, uint
 	sum->meanwhile_tid = tid;
 }
 
+static struct progress *progress_of(struct idle_sum *sum)
+{
+	if (!sum->progress)
+		sum->progress = xcalloc(1, sizeof(*sum->progress));
+	return sum->progress;
+}
+
 struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 			       const struct process *process, const struct idle_part *part,
 			       uint64_t ns)
@@ -136,6 +143,8 @@ struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 		sum = *recent = find_sum(sums, process, key);
 	sum->ns += ns;
 	sum->count++;
+	if (unlikely(idle_is_work(part->cause)) && sums->work)
+		progress_add(progress_of(sum), sums->work->submissions[process->trace->index], ns);
 	/* Samples divide one time between two calls into several parts. */
 	sum->last_ns = ns + (part->at_ns && part->at_ns == sum->last_at_ns ? sum->last_ns : 0);
 	sum->last_at_ns = part->at_ns;
@@ -161,6 +170,8 @@ struct idle_sum *idle_sums_add_of(struct idle_sums *sums, uint64_t owner,
 	sum->ns += ns;
 	sum->long_ns += (uint64_t)((double)from->long_ns * share);
 	sum->count += count ?: 1;
+	if (from->progress && idle_is_work(part->cause))
+		progress_add_of(progress_of(sum), from->progress, ns);
 	vote_meanwhile(sum, from->meanwhile, from->meanwhile_tid, ns);
 	see_longest(&sum->longest, part, longest_ns >= sum->longest_ns, sums->holds);
 	sum->longest_ns = max_u64(sum->longest_ns, longest_ns);
@@ -179,6 +190,7 @@ void idle_sums_release(struct idle_sums *sums)
 
 	HASH_EMPTY (sums->by_key, sum, next) {
 		free(sum->holder);
+		free(sum->progress);
 		free(sum);
 	}
 }

@@ -9,6 +9,7 @@
 #include "account/account.h"
 #include "causes.h"
 #include "loops.h"
+#include "progress.h"
 
 /* A part of a thread's time. Equal parts are those of one cause at one place. */
 struct idle_part {
@@ -76,6 +77,8 @@ struct idle_sum {
 	/* Of other waits for threads: where another one ran meanwhile, in most of their time (majority_moves); tid 0: several. */
 	const struct stack *meanwhile; /* NULL: unknown */
 	uint64_t meanwhile_lead_ns;
+	struct progress
+		*progress; /* of work that may be done once (idle_is_work); NULL: unknown; owned */
 	UT_hash_handle hh;
 };
 
@@ -87,6 +90,7 @@ struct idle_sums {
 	struct idle_sum
 		*recent[1 << IDLE_SUMS_RECENT_BITS]; /* found last, by some bits of the key */
 	bool holds; /* other threads forget stacks that nobody needs: those of longest parts are held */
+	const struct gpu_work *work; /* how far processes have come by now; NULL: unknown */
 };
 
 #define IDLE_SUMS_MOST (1u << 16) /* are told apart; then places are not */

@@ -11,7 +11,7 @@
 
 void idle_init(struct idle *idle, struct accounting *accounts)
 {
-	*idle = (struct idle){.accounts = accounts};
+	*idle = (struct idle){.accounts = accounts, .sums.work = &accounts->work};
 	idle->users = xcalloc(accounts->model->n_processes * WORK_DEVICES, sizeof(*idle->users));
 	idle->recorded = xcalloc(accounts->model->n_processes + 1, sizeof(*idle->recorded));
 	idle->due_ns = UINT64_MAX;

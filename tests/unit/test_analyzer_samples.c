@@ -617,6 +617,48 @@ static void test_nvml_beside_copies(void **state)
 	assert_in_range(ns_of(gpu(s), "estimated_ns"), work_ns * 87 / 100, work_ns * 90 / 100);
 }
 
+/* Steps of 100 ms; at these three it compiles for 200 ms more. NVML saw the GPU at work for a tenth of the time. */
+static json_t *compiling_at(struct story *s, const unsigned int at[3])
+{
+	struct samples m;
+
+	begin_with(s, "probes=1");
+	begin_samples(&m);
+	fputs("2us gpu device=0 name=\"A\" uuid=\"GPU-1\" pci=\"0\"\n", m.log);
+	for (unsigned int i = 0; i < LONG_STEPS; i++) {
+		bool compiles = i == at[0] || i == at[1] || i == at[2];
+
+		launch(s, 0, 4000);
+		sampled(&m, s->ns + MS, compiles ? "place=6 state=1" : "place=1 state=1");
+		fprintf(m.log, "%lluns gpu_look device=0 busy=10 clock=990 clock_most=1980\n",
+			(unsigned long long)s->ns + 2 * MS);
+		s->ns += compiles ? 200 * MS : 100 * MS;
+	}
+	launch(s, 0, 4000);
+	conclude_with(s, &m);
+	return found(s, "starved-by-host");
+}
+
+/* What is compiled for the sizes that come first is no loss of the loop; for new sizes again and again it is. */
+static void test_compiled_once(void **state)
+{
+	static const unsigned int first[] = {2, 3, 4}, late[] = {2, 3, LONG_STEPS - 4},
+				  always[] = {2, LONG_STEPS / 2, LONG_STEPS - 4};
+	struct story *s = *state;
+	json_t *finding = compiling_at(s, first);
+	uint64_t work_ns = ns_of(gpu(s), "work_ns");
+
+	says(finding, "; compiling took 5");
+	says(finding, "ms more, in the first quarter of the work alone");
+	assert_in_range(number(finding, "cost_ns"), work_ns * 88 / 100 - 600 * MS,
+			work_ns * 90 / 100 - 500 * MS);
+	for (unsigned int i = 0; i < 2; i++) {
+		finding = compiling_at(s, i ? late : always);
+		assert_in_range(number(finding, "cost_ns"), work_ns * 88 / 100, work_ns * 90 / 100);
+		assert_null(strstr(what(finding), "first quarter"));
+	}
+}
+
 /* A free in each step waits for the step's kernels; NVML saw the GPU at work for so much of the time. */
 static json_t *freeing(struct story *s, unsigned int busy_percent, const char *more)
 {
@@ -888,6 +930,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pinning_thread, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_beside_copies, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_to_spare, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_compiled_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_launches, setup, teardown),
