@@ -71,7 +71,8 @@ static void find_once(const struct starved_gpus_kind *kind, const struct idle *i
 			see_begin(&begins[gpu_of_sum(idle, sum)], idle, sum, ns);
 	}
 	for (size_t i = 0; i < idle->n_gpus; i++)
-		for (unsigned int cause = 0; cause < IDLE_CAUSE_COUNT; cause++) {
+		for (unsigned int cause = 0;
+		     idle->gpus[i].n_processes == 1 && cause < IDLE_CAUSE_COUNT; cause++) {
 			double ns = begins[i].ns[cause];
 
 			if (!(ns > 0) || begins[i].early_ns[cause] < ONCE_MOST * ns)
