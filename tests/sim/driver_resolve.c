@@ -6,6 +6,7 @@
  */
 #include "sim.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,13 +159,29 @@ static const struct sim_private private_table = {
 	.unlock = runtime_unlock,
 };
 
+/* NVIDIA's runtime asks for tables that only NVIDIA's driver has, and gives up. */
+static void refuse_real_runtime(void)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (sim_script.init_result != SIM_NO_DEVICE && !atomic_flag_test_and_set(&said))
+		fprintf(stderr,
+			"sim: %s has NVIDIA's runtime linked to it, which does not work with the simulator's "
+			"driver: build it with 'nvcc -cudart shared'\n",
+			program_invocation_short_name);
+}
+
 static int export_table(const void **out, const void *uuid)
 {
 	if (!out || !uuid)
 		return SIM_INVALID_VALUE;
 	*out = NULL;
-	if (memcmp(uuid, sim_private_uuid, 16) != 0)
+	if (memcmp(uuid, sim_private_uuid, 16) != 0) {
+		if (memcmp(uuid, sim_missing_uuids[0], 16) != 0 &&
+		    memcmp(uuid, sim_missing_uuids[1], 16) != 0)
+			refuse_real_runtime();
 		return SIM_NOT_FOUND;
+	}
 	*out = &private_table;
 	return SIM_OK;
 }

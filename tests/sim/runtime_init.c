@@ -40,7 +40,6 @@ static bool look_up(get_proc_address *get, struct rt_driver *table, uint64_t fla
  * no error. */
 static bool ask_private_tables(get_proc_address *get)
 {
-	static const unsigned char unknown[2][16] = {{0x6b, 0x01}, {0xa0, 0x02}};
 	int (*export_table)(const void **, const void *) = NULL;
 	const void *table;
 	void *address;
@@ -50,7 +49,7 @@ static bool ask_private_tables(get_proc_address *get)
 		return false;
 	memcpy(&export_table, &address, sizeof(address));
 	for (int i = 0; i < 2; i++)
-		export_table(&table, unknown[i]);
+		export_table(&table, sim_missing_uuids[i]);
 	if (export_table(&table, sim_private_uuid))
 		return false;
 	rt_private = table;
