@@ -286,7 +286,7 @@ demo:
 BUILD_DEBS := gcc g++ libc6-dev uthash-dev libdw-dev libelf-dev libjansson-dev libsqlite3-dev zlib1g-dev libncurses-dev
 # To build the package, which a test does, too.
 PACKAGE_DEBS := debhelper dpkg-dev mpi-default-dev
-TEST_DEBS  := libcmocka-dev babeltrace2 jq clang clang-format gdb python3-jsonschema libxml2-utils groff-base gnuplot-nox fonts-dejavu-core protobuf-compiler \
+TEST_DEBS  := ccache libcmocka-dev babeltrace2 jq clang clang-format gdb python3-jsonschema libxml2-utils groff-base gnuplot-nox fonts-dejavu-core protobuf-compiler \
 	nodejs? chromium-headless-shell? tmux cmake parallel python3-yaml sqlite3 $(PACKAGE_DEBS) openmpi-bin libopenmpi-dev mpich libmpich-dev slurmctld slurmd slurm-client munge
 .PHONY: deps
 deps:
