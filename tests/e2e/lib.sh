@@ -103,25 +103,32 @@ spied() {
 	CUDASPY_OUT=${CUDASPY_OUT-$out} preloaded "$first ${before:-} $shim ${after:-}" "$@"
 }
 
+# simulated CMD...: with it on the simulator, for at most 60 s, as tests/sim/with-sim has it, but without a process for that.
+simulated() {
+	LD_LIBRARY_PATH=$CUDASPY_BUILD/sim/lib PATH=$CUDASPY_BUILD/sim:$PATH SPYSIM=1 CUDASPY_OUT=${CUDASPY_OUT-$out} \
+		timeout -k 1 60 env LD_PRELOAD="$first $shim $CUDASPY_BUILD/sim/libsimkernel.so" "$@"
+}
+
 # same NAME CMD...: runs CMD bare and spied (at most 60 s, for sanitizers): standard output, standard error less
 # our own lines, and exit status are the same. Leaves NAME.out, NAME.err (spied) for further looks.
 same() {
 	local name=$1 bare_status status
 	shift
-	rm -rf "$out"
-	(bare timeout -k 1 60 "$@") >"$name.bare" 2>"$name.bare_err"
+	[ ! -e "$out" ] || rm -rf "$out"
+	{ bare timeout -k 1 60 "$@"; } >"$name.bare" 2>"$name.bare_err"
 	bare_status=$?
-	(spied timeout -k 1 60 "$@") >"$name.out" 2>"$name.err"
+	{ spied timeout -k 1 60 "$@"; } >"$name.out" 2>"$name.err"
 	status=$?
 	[ "$status" = "$bare_status" ] ||
 		fail "$name: exit status $status, without the shim $bare_status; $(tail -n 3 "$name.err")"
 	cmp -s "$name.bare" "$name.out" ||
 		fail "$name: output differs: $(diff "$name.bare" "$name.out" | head -n 5)"
-	# bash itself tells of processes that died, ASan of stacks that it does not understand
-	sed -i '/lib.sh: line/d; /==WARNING: ASan/d; /^False positive/d; /^For details see/d' \
-		"$name.bare_err" "$name.err"
-	grep -v '^cudaspy: ' "$name.err" | diff "$name.bare_err" - >"$name.diff" ||
-		fail "$name: standard error differs: $(head -n 5 "$name.diff")"
+	# bash itself reports processes that died, ASan stacks that it does not understand
+	awk '/lib.sh: line|==WARNING: ASan|^False positive|^For details see|^cudaspy: / { next }
+		FILENAME == ARGV[1] { bare[++n] = $0; next }
+		$0 != bare[++m] { differs = 1 }
+		END { exit differs || n != m }' "$name.bare_err" "$name.err" ||
+		fail "$name: standard error differs: $(diff "$name.bare_err" "$name.err" | head -n 9)"
 }
 
 # mps_start: the simulator's MPS daemon, in $tmp/mps, and GPUs that processes share. It ends with the test.
@@ -170,44 +177,64 @@ until_there() {
 
 # traces [PARENT]: the trace directories, oldest first.
 traces() {
-	local dir
-	for dir in $(ls -dtr "${1:-$out}"/*.cudaspy 2>/dev/null); do
-		echo "$dir"
-	done
+	local found=("${1:-$out}"/*.cudaspy)
+	if [ ${#found[@]} -gt 1 ]; then
+		ls -dtr "${found[@]}"
+	elif [ -e "${found[0]}" ]; then
+		echo "${found[0]}"
+	fi
 }
 
 # the_trace: the one there has to be.
 the_trace() {
-	local found
-	found=$(traces)
-	[ "$(grep -c . <<<"$found")" = 1 ] || fail "one trace expected in $out, found: ${found:-none}"
-	echo "$found"
+	local found=("$out"/*.cudaspy)
+	[ ${#found[@]} = 1 ] && [ -e "${found[0]}" ] || fail "one trace expected in $out, found: $(traces)"
+	echo "${found[0]}"
 }
 
 no_trace() {
-	[ -z "$(traces)" ] || fail "unexpected trace: $(traces)"
+	! compgen -G "$out/*.cudaspy" >/dev/null || fail "unexpected trace: $(traces)"
+}
+
+# dumped TRACE: one line an event, as `cudaspy dump` shows them, in the file $dump. 1 if it complains, or has none.
+dumped() {
+	dump=$tmp/.dump-${1##*/}
+	[ "$dump" -nt "$1/.board" ] || "$build/cudaspy" dump "$1" >"$dump" 2>"$dump.err"
+	[ -s "$dump" ] && [ ! -s "$dump.err" ]
+}
+
+# read_dump TRACE: the same; complaints fail the test.
+read_dump() {
+	dumped "$1" || fail "cudaspy dump ${1##*/}: $(head -n 3 "$dump.err")"
 }
 
 # babeltrace2 compares each name of an enumeration with all others, for 0.15 s of each trace: of the functions only those are
 # left that the trace has a record of. Not in the first trace of a test, nor where anything about one is unusual.
 trimmed() {
-	local names=$tmp/.functions into=$tmp/.trimmed
-	[ -e "$names" ] || { touch "$names" && return 1; }
-	rm -rf "$into" && mkdir "$into" && ln -s "$(realpath "$1")"/stream_* "$into" || return 1
-	"$build/cudaspy" dump "$1" 2>"$names.err" | grep -oE '_*cu[A-Za-z0-9_]+' | sort -u >"$names"
-	[ ! -s "$names.err" ] && [ -s "$names" ] || return 1
-	awk 'NR == FNR { used["\t\"" $0 "\","] = 1; next }
+	local dump into=$tmp/.trimmed-${1##*/}
+	[ -e "$tmp/.first" ] || { : >"$tmp/.first" && return 1; }
+	[[ $1 == /* ]] || set -- "$PWD/$1"
+	dumped "$1" && mkdir -p "$into" && ln -sf "$1"/stream_* "$into" || return 1
+	awk '
+		NR == FNR {
+			while (match($0, /_*cu[A-Za-z0-9_]+/)) {
+				used["\t\"" substr($0, RSTART, RLENGTH) "\","] = 1
+				$0 = substr($0, RSTART + RLENGTH)
+			}
+			next
+		}
 		/^typealias enum/ && !first { first = NR; inside = 1; print; next }
 		/^}/ { inside = 0 }
 		!inside { print; next }
 		$0 in used { sub(/,$/, " = " number + 0 ","); print }
-		{ number++ }' "$names" "$1/metadata" >"$into/metadata"
+		{ number++ }' "$dump" "$1/metadata" >"$into/metadata"
 }
 
-# as_text TRACE FILE: as babeltrace2 reads it. It takes 16 MB, which are few page faults in large pages.
+# as_text TRACE FILE: as babeltrace2 reads it. It takes 16 MB, which are few page faults in large pages. (65535 is no function.)
 as_text() {
 	local -x GLIBC_TUNABLES=glibc.malloc.hugetlb=1
-	trimmed "$1" && babeltrace2 --clock-cycles --no-delta "$tmp/.trimmed" >"$2" 2>"$2.err" && ! grep -q '<unknown>' "$2" ||
+	trimmed "$1" && babeltrace2 --clock-cycles --no-delta "$tmp/.trimmed-${1##*/}" >"$2" 2>"$2.err" &&
+		! grep -qE '<unknown> : container = [0-9]{1,4}\b' "$2" ||
 		babeltrace2 --clock-cycles --no-delta "$1" >"$2" 2>"$2.err"
 }
 
@@ -234,21 +261,21 @@ events() {
 
 # records TRACE NAME: how many records of calls of NAME there are.
 records() {
-	local text
-	read_events "$1"
-	grep -c "^.* \(inner\|nested\|call\|op\|launch\|copy\|memory\): .*fn = ( \"$2\" :" "$text"
+	local dump
+	read_dump "$1"
+	grep -cE "^[^ ]* [^ ]* [^ ]* $2 [^ ]* [^ ]* (inner|nested|call|op|launch|copy|memory)\b" "$dump"
 }
 
 # counts TRACE [NAME]: how often NAME (any counted function) was called: the sum of the count records
 # and of what is still on the board.
 counts() {
-	local on_board text
+	local on_board dump
 	on_board=$("$bin/board" "$1" count ${2:+"$2"}) || exit 1
-	read_events "$1"
+	read_dump "$1"
 	awk -v name="${2:-}" -v sum="$on_board" '
-		/ count: / && (name == "" || index($0, "\"" name "\"")) {
-			sub(/.* count = /, ""); sum += $1 }
-		END { print sum + 0 }' "$text"
+		$4 == "[count]" && match($0, / function=[^ ]* count=/) && (name == "" || index($0, " function=" name " ")) {
+			sum += substr($0, RSTART + RLENGTH) }
+		END { print sum + 0 }' "$dump"
 }
 
 # expect WHAT GOT WANTED
@@ -258,11 +285,22 @@ expect() {
 
 # expect_records TRACE NAME=COUNT...
 expect_records() {
-	local trace=$1 pair
+	local trace=$1 dump
 	shift
-	for pair in "$@"; do
-		expect "${trace##*/}: records of ${pair%=*}" "$(records "$trace" "${pair%=*}")" "${pair#*=}"
-	done
+	read_dump "$trace"
+	awk -v all="$*" '
+		$7 ~ /^(inner|nested|call|op|launch|copy|memory)$/ { records[$4]++ }
+		END {
+			n = split(all, pairs, " ")
+			for (i = 1; i <= n; i++) {
+				split(pairs[i], wanted, "=")
+				if (records[wanted[1]] + 0 == wanted[2])
+					continue
+				print "records of " wanted[1] ": " records[wanted[1]] + 0 ", expected " wanted[2]
+				wrong = 1
+			}
+			exit wrong
+		}' "$dump" >.wrong || fail "${trace##*/}: $(<.wrong)"
 }
 
 expect_counts() {
@@ -275,26 +313,22 @@ expect_counts() {
 
 # notes TRACE: the texts of its notes.
 notes() {
-	local text
-	read_events "$1"
-	sed -n 's/.* note: .*note = ( "\([A-Za-z_]*\)".*, text = "\(.*\)" }$/\1 \2/p' "$text"
+	local dump
+	read_dump "$1"
+	sed -n 's/^[^ ]* [^ ]* - \[note\] .* note=\([A-Za-z_]*\) text="\(.*\)"$/\1 \2/p' "$dump"
 }
 
-# readable TRACE...: babeltrace2 is content, and cudaspy dump sees as many events, which it leaves in .dump. Under a sanitizer's
+# readable TRACE...: babeltrace2 is content, and cudaspy dump sees as many events, which it leaves in $dump. Under a sanitizer's
 # runtime the second only: the test without has shown the first.
 readable() {
-	local trace wanted text
+	local trace text
 	[ $# -gt 0 ] || fail "no trace to read"
 	for trace in "$@"; do
-		if [ -x "$tool" ]; then
-			"$tool" dump "$trace" >.dump 2>.dump.err && [ -s .dump ] && [ ! -s .dump.err ] ||
-				fail "cudaspy dump ${trace##*/}: $(head -n 3 .dump.err)"
-			[ -z "$first" ] || continue
-		fi
+		read_dump "$trace"
+		[ -z "$first" ] || continue
 		read_events "$trace"
-		wanted=$(wc -l <"$text")
-		[ "$wanted" -gt 0 ] || fail "${trace##*/}: no events"
-		[ ! -x "$tool" ] || expect "${trace##*/}: lines of cudaspy dump against babeltrace2" "$(wc -l <.dump)" "$wanted"
+		awk 'NR == FNR { events++; next } { lines++ } END { exit !events || lines != events }' "$text" "$dump" ||
+			fail "${trace##*/}: $(wc -l <"$dump") lines of cudaspy dump, $(wc -l <"$text") events of babeltrace2"
 	done
 }
 

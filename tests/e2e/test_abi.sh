@@ -21,7 +21,8 @@ for pair in 0:libcuda.so.1 11:libcudart.so.11.0 12:libcudart.so.12 13:libcudart.
 			FAKE_MODE=${mode%:*} same "$name" "$program" "$way" ${mode#*:} "$library"
 			trace=$(the_trace) || exit 1
 			read -r _ _ traced _ counted _ <"$name.out"
-			expect "$name: records" "$(events "$trace" | grep -c 'depth = 0')" "$traced"
+			read_events "$trace"
+			expect "$name: records" "$(grep -c 'depth = 0' "$text")" "$traced"
 			expect "$name: counts" "$(counts "$trace")" "$counted"
 			readable "$trace"
 		done

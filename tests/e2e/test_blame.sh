@@ -8,8 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 need jq
 sim="$here/../sim/with-sim"
-kernel=$build/sim/libsimkernel.so
-[ -e "$kernel" ] || skip "no simulated kernel module in this build"
+[ -e "$build/sim/libsimkernel.so" ] || skip "no simulated kernel module in this build"
 
 # play NAME [SEED]: a line of judge to lines/NAME, what is wrong to misses/NAME.
 play() {
@@ -17,8 +16,7 @@ play() {
 	rm -rf "$out" truth
 	mkdir -p truth lines misses
 	"$sim" "$bin/scene" --script "$@" >script || fail "$*: no script"
-	CUDASPY_OUT=$out SPYSIM_SCRIPT=$tmp/script SPYSIM_TRUTH=$tmp/truth \
-		"$sim" env LD_PRELOAD="$first $shim $kernel" "$bin/scene" "$@" >play.out 2>play.err ||
+	SPYSIM_SCRIPT=$tmp/script SPYSIM_TRUTH=$tmp/truth simulated "$bin/scene" "$@" >play.out 2>play.err ||
 		fail "$*: exit status $?: $(tail -n 3 play.err)"
 	"$tool" report --format=json "$(the_trace)" >report.json 2>report.err
 	[ -s report.json ] || fail "$*: no report: $(tail -n 3 report.err)"
@@ -46,7 +44,7 @@ settle() {
 	for ((try = 1; ; try++)); do
 		[ $try = 1 ] || replayed=$((replayed + 1))
 		play "$@"
-		grep -q ' wrong_device_ns=0 ' "lines/$name" && return
+		[[ $(<"lines/$name") == *' wrong_device_ns=0 '* ]] && return
 		again $try 3 || return
 	done
 }

@@ -18,8 +18,7 @@
 . "$(dirname "$0")/lib.sh"
 need jq
 sim="$here/../sim/with-sim"
-kernel=$build/sim/libsimkernel.so
-[ -e "$kernel" ] || skip "no simulated kernel module in this build"
+[ -e "$build/sim/libsimkernel.so" ] || skip "no simulated kernel module in this build"
 root=$here/../..
 "$bin/faults" --list >habits 2>/dev/null || "$sim" "$bin/faults" --list >habits || fail "no list of habits"
 sed -n 's/^\t\.id = "\(.*\)",$/\1/p' "$root"/analyzer/detectors/*.c | sort -u >detectors
@@ -29,24 +28,23 @@ sed -n 's/^\t\.id = "\(.*\)",$/\1/p' "$root"/analyzer/detectors/*.c | sort -u >d
 # and "false DETECTOR NAME caller cost", from labels, truth/ and report.json. Of code loaded behind work the report tells
 # no cost; what it took then is what the accounts say, in which locks are apart.
 judged() {
-	: >idle >findings
 	jq -r '(.accounts[] | ["#", .thread, .function, .not_running_ns] | @tsv), (.accounts as $accounts | .findings[] | . as $f |
 		[.id, .caller // "-", .function // "-",
 		.own_ns // (if .id == "hidden-sync" then [$accounts[] | select(.function == $f.function).gpu_hidden_ns] | add
 			else .total_ns end) // 0,
 		.severity] | @tsv)' \
 		report.json >rows || fail "$1: accounts or findings that cannot be read"
-	awk '{ print >($1 == "#" ? "idle" : "findings") }' rows
-	awk -F'\t' -v name="$1" -v clean="$2" -v late="$(awk '!/^#/ { ns += $1 } END { print ns + 0 }' truth/late.*.tsv)" '
+	awk -F'\t' -v name="$1" -v clean="$2" '
 	FILENAME == ARGV[1] { known[$1] = 1; next }
 	FILENAME == ARGV[2] { split($0, row, " ")
 		detector[row[1]] = row[2]; kind[row[1]] = row[3]; calls[row[1]] = "|" row[4] "|"; also[row[1]] = row[6]; next }
 	FILENAME == ARGV[3] { split($0, l, " ")
 		n++; habit[n] = l[1]; tid[n] = l[2]; begin[n] = l[3]; end[n] = l[4]; here[l[1]] = 1
 		truth[l[1]] += l[5]; delayed[l[1]] += l[6]; next }
-	FILENAME == ARGV[4] { idle[$2, $3] = $4; next }
-	FILENAME == ARGV[5] { m++; id[m] = $1; at[m] = $2; fn[m] = $3; own[m] = $4; speaks[m] = $5 != "minor"; next }
+	FILENAME == ARGV[4] && $1 == "#" { idle[$2, $3] = $4; next }
+	FILENAME == ARGV[4] { m++; id[m] = $1; at[m] = $2; fn[m] = $3; own[m] = $4; speaks[m] = $5 != "minor"; next }
 	/^#/ { next }
+	FILENAME ~ /\/late/ { late += $1; next }
 	FILENAME ~ /\/mps/ { wait_for_mps += $5; next }
 	$3 != "0" { next }
 	{ locked += $13
@@ -123,13 +121,12 @@ judged() {
 				ns += idle[tid[i], names[j]]
 		return ns + 0
 	}
-	' detectors habits labels idle findings truth/truth.*.tsv truth/mps.*.tsv
+	' detectors habits labels rows truth/truth.*.tsv truth/late.*.tsv truth/mps.*.tsv
 }
 
 # recorded ARGUMENT...: faults, in the simulator, under cudaspy.
 recorded() {
-	CUDASPY_OUT=$out SPYSIM_SCRIPT=$tmp/script SPYSIM_TRUTH=$tmp/truth SPYSIM_TRUTH_ALL=0 \
-		"$sim" env LD_PRELOAD="$first $shim $kernel" timeout 60 "$bin/faults" "$@"
+	SPYSIM_SCRIPT=$tmp/script SPYSIM_TRUTH=$tmp/truth SPYSIM_TRUTH_ALL=0 simulated "$bin/faults" "$@"
 }
 
 # in_turns CLEAN HABITS ARGUMENT...: beside a second process on the same GPU; in the twin it has a GPU of its own.
@@ -196,11 +193,11 @@ run() {
 
 # once SEED CLEAN OPTION HABIT...: plays it and leaves the judgement in `judgement`.
 once() {
-	local seed=$1 clean=$2 option=$3 name
+	local seed=$1 clean=$2 option=$3 name line right=0
 	shift 3
-	name=$(tr ' ' + <<<"$*")${option:+$option}${clean:+$clean}
-	rm -rf "$out" truth
-	mkdir truth
+	name=$*
+	name=${name// /+}$option$clean
+	rm -rf "$out" truth/*
 	"$sim" "$bin/faults" $clean --script "$@" >script || fail "$name: no script"
 	run "$clean" "$*" $option --seed "$seed" "$@" >labels 2>play.err || fail "$name, seed $seed: exit status $?: $(tail -n 3 play.err)"
 	"$tool" report --format=json "$out" >report.json 2>report.err
@@ -211,7 +208,11 @@ once() {
 		cp -r script labels truth report.json "$out"/*.cudaspy "$FINDINGS_KEEP/$name.$seed/"
 	fi
 	judged "$name" "$clean" >judgement || fail "$name: no judgement"
-	[ -n "$clean" ] || expect "$name: habits that are judged" "$(grep -c ^right judgement)" $#
+	mapfile -t judgement <judgement
+	for line in "${judgement[@]}"; do
+		[[ $line != right\ * ]] || right=$((right + 1))
+	done
+	[ -n "$clean" ] || expect "$name: habits that are judged" $right $#
 }
 
 # Costs within 5 % of the truth, all habits found, none that are not there.
@@ -231,7 +232,7 @@ play() {
 		again $try 3 || break
 		replayed=$((replayed + 1))
 	done
-	sed "s/$/ seed $1/" judgement >>judgements
+	[ ${#judgement[@]} = 0 ] || printf "%s seed $1\n" "${judgement[@]}" >>judgements
 }
 
 # phases SEED NAME...: four of the habits that are to be made all through the work, others for each seed, with a phase
@@ -247,6 +248,7 @@ phases() {
 }
 
 touch judgements
+mkdir truth
 seeds=${FINDINGS_SEEDS:-1}
 begin=${FINDINGS_FIRST:-1}
 names=$(awk '{ print $1 }' habits)
@@ -255,7 +257,6 @@ names=$(awk '{ print $1 }' habits)
 if [ "$(id -u)" = 0 ]; then
 	for_other_users tests/e2e/faults
 	bin=$CUDASPY_BUILD/tests/e2e
-	kernel=$CUDASPY_BUILD/sim/libsimkernel.so
 else
 	without "MPS with two users (not root)"
 	names=$(grep -v mps-users <<<"$names") # only root can become another user

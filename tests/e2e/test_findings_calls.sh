@@ -3,13 +3,11 @@
 # twin is not.
 . "$(dirname "$0")/lib.sh"
 need jq
-sim="$here/../sim/with-sim"
 
 # play HABIT: recorded, its findings in findings.json.
 play() {
 	rm -rf "$out"
-	CUDASPY_OUT=$out SPYSIM_SCRIPT=$tmp/script "$sim" env LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" \
-		timeout -k 1 60 "$bin/habits" "$1" 2>"$1.err" || fail "$1: status $?: $(tail -n 3 "$1.err")"
+	SPYSIM_SCRIPT=$tmp/script simulated "$bin/habits" "$1" 2>"$1.err" || fail "$1: status $?: $(tail -n 3 "$1.err")"
 	"$tool" report --format=json "$(the_trace)" >report.json 2>report.err || fail "no report: $(cat report.err)"
 	jq .findings report.json >findings.json
 }

@@ -13,15 +13,20 @@ keep() {
 	mv "$out" "plain/$1"
 }
 
-# shown WHERE WHAT...: what a verb says of a case, its messages, and its status. SARIF names the folder it was called in.
+# shown WHERE WHAT...: what a verb says of a case, its messages, and its status, in said.WHERE.
 shown() {
 	local where=$1
 	shift
-	(
-		cd "$where" || exit
-		timeout 120 "$tool" "$@" 2>&1
-		echo "status $?"
-	) | sed "s|$tmp/$where/|$tmp/|"
+	cd "$where" || exit
+	timeout 120 "$tool" "$@" >"../said.$where" 2>&1
+	echo "status $?" >>"../said.$where"
+	cd "$tmp" || exit
+}
+
+# said_the_same: in both; SARIF names the folder it was called in.
+said_the_same() {
+	cmp -s said.plain said.packed ||
+		{ sed -i "s|$tmp/packed/|$tmp/plain/|" said.packed && cmp -s said.plain said.packed; }
 }
 
 # The verbs share the reading: for each case these two, and three of the others in turn (--all: all).
@@ -45,10 +50,10 @@ the_same() {
 	fi
 	for verb in "$@"; do
 		# shellcheck disable=SC2086 # the verb's options
-		shown plain $verb "$name" >"said.plain"
+		shown plain $verb "$name"
 		# shellcheck disable=SC2086
-		shown packed $verb "$name" >"said.packed"
-		cmp -s said.plain said.packed || fail "$name: $verb differs: $(diff -a said.plain said.packed | head -c 1000)"
+		shown packed $verb "$name"
+		said_the_same || fail "$name: $verb differs: $(diff -a said.plain said.packed | head -c 1000)"
 	done
 }
 
@@ -61,7 +66,9 @@ number() {
 
 # no_leftovers DIR: of packing.
 no_leftovers() {
-	[ -z "$(find "$1" -name '.cudaspy-*' -o -name '*.new.*')" ] || fail "left over: $(find "$1" -name '.cudaspy-*' -o -name '*.new.*')"
+	local left
+	left=$(find "$1" -name '.cudaspy-*' -o -name '*.new.*')
+	[ -z "$left" ] || fail "left over: $left"
 }
 
 # --- every kind of recording ------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ recorded() {
 # told TRACE: the same from the trace.
 told() {
 	readable "$1"
-	mv .dump dump
+	mv "$dump" dump
 	python_stacks <dump
 }
 

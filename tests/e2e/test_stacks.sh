@@ -12,7 +12,7 @@ record() {
 	same "$1" "$bin/$1" "${@:2}"
 	trace=$(the_trace) || exit 1
 	readable "$trace"
-	mv .dump dump
+	mv "$dump" dump
 }
 
 # stacks [PATTERN]: the records of stacks.

@@ -15,7 +15,7 @@ play() {
 	# the first: a child's comes later
 	trace=$(traces | grep "/waits-$(sed -n 's/.*waits-\([0-9]*\)\.cudaspy.*/\1/p' err | sort -n | head -n 1)\.")
 	readable "$trace"
-	mv .dump dump
+	mv "$dump" dump
 }
 
 # waits [PATTERN]: the lines of its waits.
