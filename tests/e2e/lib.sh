@@ -266,6 +266,18 @@ records() {
 	grep -cE "^[^ ]* [^ ]* [^ ]* $2 [^ ]* [^ ]* (inner|nested|call|op|launch|copy|memory)\b" "$dump"
 }
 
+# dump_all: the records of all traces in $out, in the file all.dump; complaints fail the test.
+dump_all() {
+	"$build/cudaspy" dump "$out" >all.dump 2>all.err && [ -s all.dump ] && [ ! -s all.err ] || fail "cudaspy dump: $(head -n 3 all.err)"
+}
+
+# records_by_process NAME: how many records of calls of NAME each process has, in all.dump, a line each.
+records_by_process() {
+	awk -v name="$1" '
+		{ split($2, id, "/"); records[id[1]] += $4 == name && $7 ~ /^(inner|nested|call|op|launch|copy|memory)$/ }
+		END { for (pid in records) print records[pid] }' all.dump
+}
+
 # counts TRACE [NAME]: how often NAME (any counted function) was called: the sum of the count records
 # and of what is still on the board.
 counts() {
@@ -334,8 +346,12 @@ readable() {
 
 # closing NAME.err: the closing line's numbers: calls, pageable, lost.
 closing() {
-	sed -n 's/^cudaspy: .*: \([0-9]*\) calls (nested ones included), \([0-9]*\) pageable async cop[iesy]*, \([0-9]*\) lost.*/\1 \2 \3/p' \
-		"$1"
+	local line
+	while read -r line; do
+		[[ $line =~ ^cudaspy:\ .*:\ ([0-9]+)\ calls\ \(nested\ ones\ included\),\ ([0-9]+)\ pageable\ async\ cop[iesy]+,\ ([0-9]+)\ lost ]] &&
+			echo "${BASH_REMATCH[@]:1}"
+	done <"$1"
+	return 0
 }
 
 # valid SCHEMA FILE: is the JSON file as the schema says? Without a checker nobody can tell, and that is a failure: the

@@ -21,7 +21,7 @@ run() {
 
 # says FILE TEXT WHAT
 says() {
-	grep -q -- "$2" "$1" || fail "$3: $1 lacks '$2': $(head -n 5 "$1")"
+	[[ $(<"$1") == *"$2"* ]] || fail "$3: $1 lacks '$2': $(head -n 5 "$1")"
 }
 
 checked=0
@@ -34,6 +34,7 @@ for app in "$build"/testapps/*; do
 		says stdout "$option" "$name --help"
 	done
 	[ -s stderr ] && fail "$name --help wrote to standard error: $(head -n 3 stderr)"
+	help=$(<stdout)
 	quick=$(sed -n '/--quick/ { n; p }' stdout | grep -o -- '--[a-z-]*')
 	[ -n "$quick" ] || fail "$name --help does not say what --quick is"
 	for option in $quick; do # what is given counts, also if it is wrong
@@ -44,7 +45,7 @@ for app in "$build"/testapps/*; do
 	expect "$name --help: status with a full disk" $? 1
 	run 2 "$app" --no-such-option
 	says stderr "$name: --no-such-option: no such option; see $name --help" "$name --no-such-option"
-	if "$app" --help | grep -q -- --gpus; then
+	if [[ $help == *--gpus* ]]; then
 		run 2 "$app" --gpus many
 		says stderr "$name: --gpus many: not a whole number" "$name --gpus many"
 		wanted=1
@@ -61,25 +62,25 @@ for app in "$build"/testapps/*; do
 	# (How far it is, it says where the machine is slow: below.)
 	grep -vE "^$name: .*(run|step|round|launch|way) [0-9]+ of [0-9]+|^$name: .*[0-9] (ms|workers|rounds|launches)" stderr &&
 		fail "$name --quick wrote to standard error: $(head -n 3 stderr)"
-	[ "$(wc -l <csv)" -ge 2 ] || fail "$name --csv: no rows"
-	expect "$name --csv: different numbers of fields" "$(awk -F, '{ print NF }' csv | sort -u | wc -l)" 1
+	mapfile -t csv <csv
+	[ ${#csv[@]} -ge 2 ] || fail "$name --csv: no rows"
+	awk -F, 'NR == 1 { n = NF } NF != n { exit 1 }' csv || fail "$name --csv: different numbers of fields"
 	rm -rf "$out"
 	mkdir "$out"
 	CUDASPY_OUT=$out CUDASPY_QUIET=1 run 0 env LD_PRELOAD="$shim" "$app" --quick --json
-	jq -e 'length > 0' stdout >/dev/null || fail "$name --json: $(head -n 5 stdout)"
-	expect "$name: keys of --json and --csv" "$(jq -r '.[0] | keys_unsorted | join(",")' stdout)" "$(head -n 1 csv)"
-	expect "$name: rows of --json, under the shim, and --csv" "$(jq length stdout)" $(($(wc -l <csv) - 1))
+	jq -r '(.[0] | keys_unsorted | join(",")), length' stdout >json || fail "$name --json: $(head -n 5 stdout)"
+	expect "$name: keys and rows of --json, under the shim, and of --csv" "$(<json)" "${csv[0]}"$'\n'$((${#csv[@]} - 1))
 	"$sim" "$app" --quick >/dev/full 2>stderr
 	expect "$name: status with a full disk" $? 1
 	says stderr "$name: cannot write to standard output: No space left on device" "$name with a full disk"
 	run 0 "$app" --csv # on the simulator, so it is no less quick
 	says stderr "$name: on the simulator: a short run, as with --quick" "$name without --quick"
-	expect "$name: rows without --quick" "$(wc -l <stdout)" "$(wc -l <csv)"
+	expect "$name: rows without --quick" "$(wc -l <stdout)" ${#csv[@]}
 	"$tool" report "$out" >report 2>report.err || fail "$name: the report: $(head -n 3 report.err)"
 	[ -s report.err ] && fail "$name: the report complains: $(head -n 3 report.err)"
 	"$tool" report --format=json "$out" | jq -e '(.losses | length) == 0 and .summary.calls > 0' >/dev/null ||
 		fail "$name: losses, or no calls: $(head -n 12 report)"
-	echo "$name: $(($(wc -l <csv) - 1)) rows, $(sed -n 's/^ *calls *//p' report | head -n 1)"
+	echo "$name: $((${#csv[@]} - 1)) rows, $(sed -n 's/^ *calls *//p' report | head -n 1)"
 	checked=$((checked + 1))
 done
 # Long runs say how far they are, also within one variant or mode. All at a time: they only wait.

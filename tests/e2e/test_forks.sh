@@ -5,27 +5,27 @@
 . "$(dirname "$0")/lib.sh"
 export FAKE_MODE=quiet
 
-# children CALLS: how many traces have so many calls of cudaSetDevice.
+# children CALLS: how many processes have so many calls of cudaSetDevice.
 children() {
-	local trace number=0
-	for trace in $(traces); do
-		[ "$(records "$trace" cudaSetDevice)" = "$1" ] && number=$((number + 1))
-	done
-	echo "$number"
+	dump_all
+	records_by_process cudaSetDevice | grep -cx "$1"
 }
 
 # Without the loader's lock a child knows what its parent did: its libraries are in its trace.
-modules() {
-	events "$1" | grep ' module: ' | sed 's/.*text = //' | grep -c '\.so'
-}
-
 same loader "$bin/forks" loader 30 "$bin/libother.so"
 expect "loader: traces" "$(traces | wc -l)" 31
-for trace in $(traces); do
-	[ "$(records "$trace" cudaSetDevice)" = 10 ] || continue
-	[ "$(modules "$trace")" -ge 3 ] || fail "loader: ${trace##*/} has no libraries: $(events "$trace" | grep ' module: ')"
-	expect_records "$trace" cudaMalloc=10 cudaDeviceSynchronize=1
-done
+[ "$(children 10)" -ge 30 ] || fail "loader: $(children 10) children with 10 calls"
+awk '
+	{ split($2, id, "/"); pid = id[1] }
+	$4 == "[module]" && /\.so/ { libraries[pid]++ }
+	$7 ~ /^(inner|nested|call|op|launch|copy|memory)$/ { records[pid, $4]++; processes[pid] = 1 }
+	END {
+		for (pid in processes)
+			if (records[pid, "cudaSetDevice"] == 10 && (libraries[pid] < 3 || records[pid, "cudaMalloc"] != 10 ||
+				records[pid, "cudaDeviceSynchronize"] != 1))
+				print pid ": " libraries[pid] + 0 " libraries, " records[pid, "cudaMalloc"] + 0 " calls of cudaMalloc"
+	}' all.dump >wrong
+[ ! -s wrong ] || fail "loader: $(<wrong)"
 
 # A process that ends gives back what it has not used of its streams' tails.
 truncate -s 32K hole && fallocate -l 32K hole && fallocate -p -o 4K -l 28K hole 2>/dev/null && [ "$(du -k hole | cut -f 1)" = 4 ] &&

@@ -10,13 +10,14 @@ grep -q 'no filter' probe.out && skip "no seccomp filters here"
 
 # accounted NAME CALLS: calls and lost ones add up, or one line says why there is no trace.
 accounted() {
-	local calls lost
+	local calls lost numbers
+	numbers=$(closing "$1.err")
 	[ "$(grep -c '^cudaspy: ' "$1.err")" -le 3 ] || fail "$1: too much said: $(cat "$1.err")"
-	if [ -z "$(closing "$1.err")" ]; then
+	if [ -z "$numbers" ]; then
 		grep -q '^cudaspy: cannot write' "$1.err" || fail "$1: not a word: $(cat "$1.err")"
 		return
 	fi
-	read -r calls _ lost < <(closing "$1.err")
+	read -r calls _ lost <<<"$numbers"
 	expect "$1: calls and lost calls" $((calls + lost)) "$2"
 	readable "$(the_trace)"
 }
