@@ -17,6 +17,8 @@ CLANG     ?= clang
 CLANG_FORMAT ?= clang-format
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null))
 NVCC      := $(wildcard $(CUDA_HOME)/bin/nvcc)
+# A compiler cache that runs nvcc: tests/compiler-cache.
+CCACHE    ?=
 VERSION   := 0.1.0
 
 Q         := $(if $(filter 1,$(V)),,@)
@@ -77,6 +79,10 @@ SHIM_CFLAGS  := -fno-stack-protector -U_FORTIFY_SOURCE -DHASH_NONFATAL_OOM=1 $(C
 SHIM_LDFLAGS := -Wl,--version-script=shim/exports.map -Wl,-soname,libcudaspy.so -Wl,-z,now -Wl,-z,relro -pthread -ldl
 TOOL_LIBS    := -ldw -lelf -ljansson -lsqlite3 -lz -lm -lncursesw -ltinfo
 CUDA_INCLUDE := $(if $(NVCC),-isystem $(CUDA_HOME)/include)
+# $(call nvcc_program,FLAGS,LINKED WITH): of the rule's .cu files. Compiled and linked in two steps: a compiler cache has the first.
+nvcc_program = $(Q)for file in $(filter %.cu,$^); do \
+	$(CCACHE) $(NVCC) $(1) -c -o "$@.$${file\#\#*/}.o" "$$file" || exit; \
+	done && $(NVCC) $(1) -o $@ $(foreach file,$(filter %.cu,$^),$@.$(notdir $(file)).o) $(2)
 
 # Each half sees its own folder and include/ only: the two never meet.
 $(BUILD)/shim/%.c.o: shim/%.c
@@ -216,7 +222,8 @@ $(BUILD)/tests/unit/libanalyzer.so: $(ANALYZER_LIB)
 $(BUILD)/tests/unit/test_analyzer_%: tests/unit/test_analyzer_%.c $(BUILD)/tests/unit/libanalyzer.so
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(CFLAGS_) -O0 -iquote analyzer -iquote tests/unit -Iinclude $(LDFLAGS) -o $@ $< $(BUILD)/tests/unit/libanalyzer.so -Wl,-rpath,'$$ORIGIN' -lcmocka $(TOOL_LIBS)
+	$(Q)$(CC) $(CFLAGS_) -O0 -iquote analyzer -iquote tests/unit -Iinclude -c -o $@.o $<
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $@.o $(BUILD)/tests/unit/libanalyzer.so -Wl,-rpath,'$$ORIGIN' -lcmocka $(TOOL_LIBS)
 
 # For tests/fuzz/run, which chooses compiler and sanitizers.
 FUZZ := $(BUILD)/tests/fuzz/fuzz_trace $(BUILD)/tests/fuzz/fuzz_digest
@@ -236,7 +243,8 @@ $(SCALE): $(BUILD)/tests/scale/%: tests/scale/%.c $(ANALYZER_LIB)
 $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(BUILD)/,$$(call links,test_$$*)))
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(CFLAGS_) -O0 $(CUDA_INCLUDE) -iquote shim -iquote tests/unit -Iinclude -o $@ $< $(filter %.o,$^) -lcmocka -ldl -lm
+	$(Q)$(CC) $(CFLAGS_) -O0 $(CUDA_INCLUDE) -iquote shim -iquote tests/unit -Iinclude -c -o $@.o $<
+	$(Q)$(CC) $(SANFLAGS) -pthread -o $@ $@.o $(filter %.o,$^) -lcmocka -ldl -lm
 
 # As many jobs as there are CPUs, unless somebody said how many.
 all_cpus   = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))

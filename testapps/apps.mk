@@ -33,7 +33,7 @@ endif
 $(BUILD)/kernels/%.cu.o: kernels/%.cu kernels/kernels.h
 	@mkdir -p $(@D)
 	$(call say,NVCC,$<)
-	$(Q)$(NVCC) $(NVCC_FLAGS) -c -o $@ $<
+	$(Q)$(CCACHE) $(NVCC) $(NVCC_FLAGS) -c -o $@ $<
 
 $(KERNEL_LIBRARY): $(KERNEL_OBJECTS)
 	$(call say,AR,$@)

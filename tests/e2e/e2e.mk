@@ -201,18 +201,18 @@ E2E_SAMPLES := $(patsubst tests/sim/samples/%.cu,%,$(wildcard tests/sim/samples/
 $(E2E)/sample_%_static: tests/sim/samples/%.cu $(BUILD)/sim/libsimcudart_static.a
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
-	$(Q)$(NVCC) -arch=sm_90 -cudart none -Xcompiler -rdynamic -o $@ $< $(BUILD)/sim/libsimcudart_static.a -ldl
+	$(call nvcc_program,-arch=sm_90 -cudart none -Xcompiler -rdynamic,$(BUILD)/sim/libsimcudart_static.a -ldl)
 e2e: $(E2E_SAMPLES:%=$(E2E)/sample_%_static)
 $(E2E)/legacy $(E2E)/legacy_G: tests/e2e/programs/legacy.cu
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
-	$(Q)$(NVCC) -arch=sm_90 -g $(if $(filter %_G,$@),-G) -cudart shared -o $@ $<
+	$(call nvcc_program,-arch=sm_90 -g $(if $(filter %_G,$@),-G) -cudart shared)
 e2e: $(E2E)/legacy $(E2E)/legacy_G
 # Optimised, too: nvcc's functions are then compiled into each other.
 $(E2E)/launches $(E2E)/launches_G: tests/e2e/programs/launches.cu
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
-	$(Q)$(NVCC) -arch=sm_90 -g $(if $(filter %_G,$@),-G,-O2 -lineinfo) -cudart shared -o $@ $<
+	$(call nvcc_program,-arch=sm_90 -g $(if $(filter %_G,$@),-G,-O2 -lineinfo) -cudart shared)
 e2e: $(E2E)/launches $(E2E)/launches_G
 endif
 
@@ -230,11 +230,11 @@ $(E2E)/real_static: tests/e2e/programs/real_cudart.c
 $(E2E)/real_launch_shared: tests/e2e/programs/real_launch.cu
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
-	$(Q)$(NVCC) -arch=sm_90 -cudart shared -o $@ $< -Xlinker -rpath=$(E2E_CUDA_LIB)
+	$(call nvcc_program,-arch=sm_90 -cudart shared,-Xlinker -rpath=$(E2E_CUDA_LIB))
 $(E2E)/real_launch_static: tests/e2e/programs/real_launch.cu
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
-	$(Q)$(NVCC) -arch=sm_90 -cudart static -o $@ $<
+	$(call nvcc_program,-arch=sm_90 -cudart static)
 e2e: $(addprefix $(E2E)/real_,shared static launch_shared launch_static)
 endif
 # The recorder with a delay in it, that an environment variable says: tests/e2e/programs/delay.h.

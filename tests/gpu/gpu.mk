@@ -22,9 +22,8 @@ $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static: tests/gpu/mixed.cu tests/gpu/mixed
 		tests/gpu/mixed.h
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
-	$(Q)$(NVCC) $(NVCC_FLAGS) -Xcompiler -pthread,-rdynamic -Xlinker -export-dynamic \
-		$(if $(filter %-static,$@),-cudart static,-cudart shared -Xlinker \
-		--enable-new-dtags$(comma)-rpath=$(CUDA_HOME)/lib64) -o $@ $(filter %.cu,$^)
+	$(call nvcc_program,$(NVCC_FLAGS) -Xcompiler -pthread$(comma)-rdynamic $(if $(filter %-static,$@),-cudart static,-cudart shared),\
+		-Xlinker -export-dynamic $(if $(filter %-static,$@),,-Xlinker --enable-new-dtags$(comma)-rpath=$(CUDA_HOME)/lib64))
 
 # What recording costs: tests/gpu/cost.
 $(BUILD)/gpu/cost_loops: tests/gpu/cost_loops.c

@@ -178,7 +178,7 @@ SIM_SAMPLES := $(if $(NVCC),$(patsubst $(SIM)/samples/%.cu,$(SIM_OUT)/samples/%,
 $(SIM_OUT)/samples/%: $(SIM)/samples/%.cu $(SIM)/samples/check.h
 	@mkdir -p $(@D)
 	$(call say,NVCC,$<)
-	$(Q)$(NVCC) -cudart shared -Xcompiler -rdynamic -o $@ $<
+	$(call nvcc_program,-cudart shared -Xcompiler -rdynamic)
 
 # What tests/e2e runs on it.
 sim-tests: sim $(SIM_OUT)/selftest $(SIM_OUT)/selftest_cupti $(SIM_OUT)/selftest_nccl $(SIM_NCCL_PLUGINS) $(SIM_SAMPLES)
