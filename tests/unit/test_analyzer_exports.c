@@ -1,0 +1,194 @@
+/*
+ * tests/unit/test_analyzer_exports.c: readable logs become traces, and what exports, digests and the report of a job have of them is
+ * compared with what they had when a person last looked. So each number in them is known, whatever the machine.
+ *
+ * For tests/golden/NAME.log: NAME.chrome, NAME.folded, NAME.causes, NAME.sqlite, NAME.digest and NAME.job. With CUDASPY_BLESS=1 in the
+ * environment they are written instead (golden.h).
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <sqlite3.h>
+#include "golden.h"
+#include "trace_text.h"
+#include "cmd/command.h"
+#include "cmd_files/cmd_job.h"
+#include "render/render.h"
+
+#define MADE "made" /* in the scratch directory */
+
+/* ---- exports --------------------------------------------------------------------------------- */
+
+static void export_to(const char *path, const char *format, const char *order)
+{
+	char *argv[] = {(char *)"export", (char *)format, (char *)path,
+			(char *)".",      (char *)order,  NULL};
+
+	assert_int_equal(command_export.run(&command_export, order ? 5 : 4, argv), 0);
+}
+
+static void show_file(const char *format, const char *order, FILE *out)
+{
+	char *text;
+
+	export_to("--output=" MADE, format, order);
+	text = scratch_read(MADE, NULL);
+	assert_non_null(text);
+	fputs(text, out);
+	free(text);
+	unlink(MADE);
+}
+
+static void show_chrome(FILE *out)
+{
+	show_file("--format=chrome", NULL, out);
+}
+
+static void show_folded(FILE *out)
+{
+	show_file("--format=folded", NULL, out);
+}
+
+static void show_causes(FILE *out)
+{
+	show_file("--format=folded", "--by=cause", out);
+}
+
+/* ---- the database ---------------------------------------------------------------------------- */
+
+static int show_row(void *data, int n, char **values, char **names)
+{
+	FILE *out = data;
+
+	fputc(' ', out);
+	for (int i = 0; i < n; i++)
+		if (values[i])
+			fprintf(out, " %s=%s", names[i], values[i]);
+	fputc('\n', out);
+	return 0;
+}
+
+static void ask(sqlite3 *db, const char *question,
+		int (*row)(void *data, int n, char **values, char **names), void *data)
+{
+	char *error = NULL;
+
+	if (sqlite3_exec(db, question, row, data, &error) != SQLITE_OK)
+		fail_msg("%s: %s", question, error);
+}
+
+struct dump {
+	sqlite3 *db;
+	FILE *out;
+};
+
+/* The report's own tables are its JSON's, which other tests compare. */
+static int show_table(void *data, int n, char **values, char **names)
+{
+	const struct dump *dump = data;
+	char question[256];
+
+	(void)n;
+	(void)names;
+	if (!strncmp(values[0], "report_", 7) || !strncmp(values[0], "ENUM_", 5) ||
+	    !strncmp(values[0], "META_", 5))
+		return 0;
+	fprintf(dump->out, "%s\n", values[0]);
+	snprintf(question, sizeof(question), "SELECT * FROM \"%s\"", values[0]);
+	ask(dump->db, question, show_row, dump->out);
+	return 0;
+}
+
+static void show_sqlite(FILE *out)
+{
+	struct dump dump = {.out = out};
+
+	export_to("--output=" MADE, "--format=sqlite", NULL);
+	assert_int_equal(sqlite3_open(MADE, &dump.db), SQLITE_OK);
+	ask(dump.db, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
+	    show_table, &dump);
+	sqlite3_close(dump.db);
+	unlink(MADE);
+}
+
+/* ---- digests --------------------------------------------------------------------------------- */
+
+static struct digest *digest_of_log(void)
+{
+	struct digest *digest = digest_new();
+
+	assert_int_equal(digest_traces(digest, (const char *[]){"."}, 1, NULL, NULL), 0);
+	return digest;
+}
+
+static void show_digest(FILE *out)
+{
+	struct digest *digest = digest_of_log();
+
+	assert_int_equal(digest_dump(digest, false, out), 0);
+	digest_free(digest);
+}
+
+static void show_job(FILE *out)
+{
+	struct digest *digest = digest_of_log();
+
+	assert_int_equal(job_show_digest(digest, renderer_find("json"), true, out), 0);
+	digest_free(digest);
+}
+
+/* ---- */
+
+static const struct {
+	const char *suffix;
+	void (*show)(FILE *out); /* of the traces in the current directory */
+} views[] = {
+	{"chrome", show_chrome}, {"folded", show_folded}, {"causes", show_causes},
+	{"sqlite", show_sqlite}, {"digest", show_digest}, {"job", show_job},
+};
+
+static void check(const char *name)
+{
+	char path[PATH_MAX + 64], *dir = scratch_make(), *text;
+	size_t size;
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/%s.log", golden_dir, name);
+	tt_make(path, dir);
+	/* Paths of traces are in the output: they must not depend on the scratch directory. */
+	assert_int_equal(chdir(dir), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+		out = open_memstream(&text, &size);
+		views[i].show(out);
+		fclose(out);
+		golden_compare(name, views[i].suffix, text);
+		free(text);
+	}
+	assert_int_equal(chdir("/"), 0);
+	scratch_remove(dir);
+}
+
+static void test_mixed(void **state)
+{
+	(void)state;
+	check("mixed");
+}
+
+static void test_locks(void **state)
+{
+	(void)state;
+	check("locks");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_locks),
+	};
+
+	golden_find();
+	setenv("TZ", "UTC", 1); /* a database has the local time, too */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
