@@ -244,13 +244,19 @@ static void test_gone(void **state)
 	"{\"id\":\"" id "\",\"title\":\"t\",\"cost_ns\":" cost \
 	",\"cost_known\":\"no\",\"count\":3,\"severity\":\"note\"}"
 
+#define KNOWN(id, cost) \
+	"{\"id\":\"" id "\",\"title\":\"t\",\"cost_ns\":" cost \
+	",\"count\":3,\"severity\":\"problem\"}"
+
 /* What nobody knows is no number, in reports of today (null) and in older ones. */
 static void test_unknown(void **state)
 {
 	static const char *const a[] = {
-		REPORT(UNKNOWN("x", "7000000") "," UNKNOWN("y", "null"), "1", "1", "")};
+		REPORT(UNKNOWN("x", "7000000") "," UNKNOWN("y", "null") "," KNOWN("z", "9000000"),
+		       "1", "1", "")};
 	static const char *const b[] = {
-		REPORT(UNKNOWN("x", "null") "," FINDING("y", "null", "0", "9000000", "problem"),
+		REPORT(UNKNOWN("x", "null") "," FINDING("y", "null", "0", "9000000",
+							"problem") "," UNKNOWN("z", "null"),
 		       "1", "1", "")};
 	static const char nothing[] = REPORT("", "1", "1", "");
 	json_t *said = compare(a, 1, b, 1);
@@ -260,10 +266,12 @@ static void test_unknown(void **state)
 	expect_text(one, "verdict", "unknown");
 	assert_true(json_is_null(json_object_get(one, "a_ns")));
 	assert_true(json_is_null(json_object_get(one, "b_high_ns")));
+	expect_text(row(said, "findings", "id", "z"), "verdict", "unknown");
 	one = json_object_get(said, "summary");
 	expect_number(one, "grew", 0);
 	expect_number(one, "shrank", 0);
 	json_decref(said);
+	expect_words(a[0], b[0], "0 shrank, 2 about");
 	expect_words(nothing, a[0], "appeared: 0 cases in A, 3 in B");
 }
 
