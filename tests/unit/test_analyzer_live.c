@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "cudaspy/function_numbers.h"
+#include "live_view/prometheus.h"
 #include "live_view/tables.h"
 #include "render/render.h"
 #include "scratch.h"
@@ -960,6 +961,115 @@ static void test_matters(void **state)
 	}
 }
 
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+/* The metrics of what is seen now; the caller frees. */
+static char *metrics(void)
+{
+	struct arena texts = {0};
+	struct live_words words;
+	struct verdicts verdicts;
+	char path[1200], *text;
+
+	snprintf(path, sizeof(path), "%s/metrics", dir);
+	live_words_init(&words, &live, &texts);
+	verdicts_find(&verdicts, &words, SECOND);
+	assert_int_equal(prometheus_write(path, &words, &verdicts), 0);
+	verdicts_release(&verdicts);
+	live_words_release(&words);
+	arena_release(&texts);
+	text = scratch_read(path, NULL);
+	assert_non_null(text);
+	return text;
+}
+
+/* The value of the only sample of that name that has those labels in it. */
+static double metric(const char *text, const char *name, const char *labels)
+{
+	char head[80];
+	const char *found = NULL;
+
+	snprintf(head, sizeof(head), "\ncudaspy_%s{", name);
+	for (const char *at = text; (at = strstr(at, head)); at++) {
+		const char *end = strchr(at + 1, '\n'), *has = strstr(at, labels);
+
+		if (!has || has > end)
+			continue;
+		if (found)
+			fail_msg("%s with %s twice", name, labels);
+		found = strstr(at, "} ");
+	}
+	if (!found)
+		fail_msg("no %s with %s in:\n%s", name, labels, text);
+	return strtod(found + 2, NULL);
+}
+
+#define expect_metric(text, name, labels, wanted) \
+	assert_float_equal(metric(text, name, labels), wanted, (wanted)*1e-9)
+
+/* What pages of threads count, and how long threads wait: neither the first one nor the last one for longest. */
+static void make_counts(void)
+{
+	static const uint64_t s[] = {0, 3 * SECOND, 90 * SECOND, SECOND};
+
+	in_call(1, SPY_FN_cudaStreamSynchronize, s[1]);
+	in_call(2, SPY_FN_cudaStreamSynchronize, s[2]);
+	in_call(3, SPY_FN_cudaFree, s[3]);
+	waits(4, 0x1000, 3, SECOND / 2);
+	waits(5, 0x1000, 3, 5 * SECOND);
+	waits(6, 0x1000, 3, 2 * SECOND);
+	for (unsigned int slot = 1; slot <= 6; slot++) {
+		struct spy_slot_page *page = tw_page(&trace, slot - 1);
+
+		page->calls = slot;
+		page->pageable = 10 * slot;
+		page->lost = 100 * slot;
+	}
+	trace.board.lost = 1000;
+}
+
+static void test_metrics(void **state)
+{
+	struct spy_rec_gpu_look look = {.head = {.event = SPY_EV_GPU_LOOK},
+					.busy = 40,
+					.clock = 990,
+					.reasons = 1 | 4 | 8,
+					.power = 312600,
+					.temperature = 64,
+					.others = 2,
+					.known = SPY_GPU_LOOK_REASONS | SPY_GPU_LOOK_PROCESSES};
+	char *text;
+
+	(void)state;
+	begin_trace();
+	make_counts();
+	look.head.time = now;
+	tw_record(&trace, 0, &look, sizeof(look));
+	look.device = 1;
+	look.busy = 255; /* not supported */
+	tw_record(&trace, 0, &look, sizeof(look));
+	look_twice();
+	text = metrics();
+	expect_metric(text, "calls_total", "program=\"app\"", 21);
+	expect_metric(text, "pageable_copies_total", "", 210);
+	expect_metric(text, "lost_records_total", "", 3100);
+	expect_metric(text, "threads", "state=\"gpu\"", 2);
+	expect_metric(text, "threads", "state=\"lock\"", 3);
+	expect_metric(text, "gpu_waiting_threads", "gpu=\"0\"", 2);
+	assert_in_range(metric(text, "longest_call_seconds", ""), 90, 900);
+	assert_in_range(metric(text, "longest_lock_wait_seconds", ""), 5, 80);
+	expect_metric(text, "gpu_utilization_ratio", "gpu=\"0\"", 0.4);
+	expect_metric(text, "gpu_clock_hertz", "gpu=\"0\"", 990e6);
+	expect_metric(text, "gpu_power_watts", "gpu=\"0\"", 312.6);
+	expect_metric(text, "gpu_temperature_celsius", "gpu=\"0\"", 64);
+	expect_metric(text, "gpu_slowdown_reasons", "gpu=\"0\"", 2); /* idle is none */
+	expect_metric(text, "gpu_other_processes", "gpu=\"0\"", 2);
+	expect_metric(text, "hangs", "kind=\"gpu\"", 1);
+	assert_null(strstr(text, "gpu=\"1\""));
+	free(text);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -971,6 +1081,7 @@ int main(void)
 		cmocka_unit_test(test_any_bytes),     cmocka_unit_test(test_long_chain),
 		cmocka_unit_test(test_matters),       cmocka_unit_test(test_missing_rank),
 		cmocka_unit_test(test_names),         cmocka_unit_test(test_active),
+		cmocka_unit_test(test_metrics),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
