@@ -226,15 +226,19 @@ static uint64_t gpu_in_report(const struct writer *w, uint32_t index)
 static void add_thread(const struct writer *w, json_t *object, const struct lane *lane)
 {
 	const struct thread *thread = lane->thread;
-	uint64_t end_ns = min_u64(thread->exited_ns, thread->process->last_ns);
+	const struct process *process = thread->process;
+	/* One that has no records is there as long as its process, as far as is known. */
+	bool known = thread->first_ns <= process->last_ns;
+	uint64_t first_ns = known ? thread->first_ns : process->first_ns;
+	uint64_t end_ns = min_u64(thread->exited_ns, process->last_ns);
 	const char *name = thread_name(thread);
 
 	json_object_set_new(object, "name", text_of(text_lane_of_thread(w->texts, thread)));
 	json_object_set_new(object, "short",
 			    text_of(*name ? name : arena_printf(w->texts, "%u", thread->tid)));
 	json_object_set_new(object, "tid", number_of(thread->tid));
-	json_object_set_new(object, "first_ns", since(w, thread->first_ns));
-	json_object_set_new(object, "last_ns", since(w, max_u64(thread->first_ns, end_ns)));
+	json_object_set_new(object, "first_ns", since(w, first_ns));
+	json_object_set_new(object, "last_ns", since(w, max_u64(first_ns, end_ns)));
 }
 
 static void add_other(const struct writer *w, json_t *object, const struct lane *lane)

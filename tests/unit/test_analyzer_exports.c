@@ -1,19 +1,22 @@
 /*
- * tests/unit/test_analyzer_exports.c: readable logs become traces, and what exports, digests and the report of a job have of them is
- * compared with what they had when a person last looked. So each number in them is known, whatever the machine.
+ * tests/unit/test_analyzer_exports.c: readable logs become traces, and what exports, digests, the report of a job and the HTML report's
+ * timeline have of them is compared with what they had when a person last looked. So each number in them is known, whatever the machine.
  *
- * For tests/golden/NAME.log: NAME.chrome, NAME.folded, NAME.causes, NAME.sqlite, NAME.digest and NAME.job. With CUDASPY_BLESS=1 in the
- * environment they are written instead (golden.h).
+ * For tests/golden/NAME.log: NAME.chrome, NAME.folded, NAME.causes, NAME.sqlite, NAME.digest, NAME.job and
+ * NAME.timeline. With CUDASPY_BLESS=1 in the environment they are written instead (golden.h).
  */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <jansson.h>
 #include <sqlite3.h>
+#include <zlib.h>
 #include "golden.h"
 #include "trace_text.h"
 #include "cmd/command.h"
 #include "cmd_files/cmd_job.h"
+#include "cmd_read/cmd_report.h"
 #include "render/render.h"
 
 #define MADE "made" /* in the scratch directory */
@@ -138,14 +141,105 @@ static void show_job(FILE *out)
 	digest_free(digest);
 }
 
+/* ---- the timeline of the HTML report --------------------------------------------------------- */
+
+/* The caller frees. */
+static char *unpacked(const void *packed, size_t n_packed, size_t *n)
+{
+	uLongf size = 1 << 20;
+	char *bytes = calloc(1, size + 1);
+
+	assert_non_null(bytes);
+	assert_int_equal(uncompress((Bytef *)bytes, &size, packed, (uLong)n_packed), Z_OK);
+	*n = size;
+	return bytes;
+}
+
+/* What lies there, which is numbers alone: seven bits a byte, the lowest first. */
+static void show_numbers(const uint8_t *bytes, const json_t *where, FILE *out)
+{
+	const uint8_t *at = bytes + json_integer_value(json_array_get(where, 0));
+	const uint8_t *end = at + json_integer_value(json_array_get(where, 1));
+	uint64_t value = 0;
+	unsigned int shift = 0;
+
+	for (; at < end; at++) {
+		value |= (uint64_t)(*at & 0x7f) << shift;
+		shift += 7;
+		if (*at & 0x80)
+			continue;
+		fprintf(out, " %llu", (unsigned long long)value);
+		value = shift = 0;
+	}
+	fputc('\n', out);
+}
+
+static void show_part(const char *key, const json_t *part, FILE *out)
+{
+	fprintf(out, "%s: ", key);
+	json_dumpf(part, out, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
+	fputc('\n', out);
+}
+
+static void show_lane(const uint8_t *bytes, json_t *lane, FILE *out)
+{
+	json_t *items = json_incref(json_object_get(lane, "items")), *where;
+	const char *key;
+
+	json_object_del(lane, "items");
+	show_part("lane", lane, out);
+	json_object_foreach(items, key, where)
+	{
+		fprintf(out, "  %lld %s:", json_integer_value(json_array_get(where, 2)), key);
+		show_numbers(bytes, where, out);
+	}
+	json_decref(items);
+}
+
+static int render_timeline(const struct report *report, FILE *out)
+{
+	const struct report_timeline *t = &report->timeline;
+	size_t n, i;
+	char *json = unpacked(t->json, t->json_bytes, &n);
+	char *bytes = unpacked(t->items, t->items_bytes, &n);
+	json_t *root = json_loads(json, 0, NULL), *part;
+	const char *key;
+
+	assert_non_null(root);
+	json_object_foreach(root, key, part)
+	{
+		if (!strcmp(key, "lanes"))
+			for (i = 0; i < json_array_size(part); i++)
+				show_lane((uint8_t *)bytes, json_array_get(part, i), out);
+		else if (strcmp(key, "buckets") != 0 && strcmp(key, "causes") != 0 &&
+			 strcmp(key, "wait_kinds") != 0)
+			show_part(key, part, out);
+	}
+	json_decref(root);
+	free(json);
+	free(bytes);
+	return 0;
+}
+
+static void show_timeline(FILE *out)
+{
+	static const struct renderer renderer = {
+		.name = "timeline", .render = render_timeline, .timeline = true};
+
+	assert_int_equal(report_show((const char *[]){"."}, 1, NULL,
+				     &(struct report_options){.renderer = &renderer}, out),
+			 0);
+}
+
 /* ---- */
 
 static const struct {
 	const char *suffix;
 	void (*show)(FILE *out); /* of the traces in the current directory */
 } views[] = {
-	{"chrome", show_chrome}, {"folded", show_folded}, {"causes", show_causes},
-	{"sqlite", show_sqlite}, {"digest", show_digest}, {"job", show_job},
+	{"chrome", show_chrome},     {"folded", show_folded}, {"causes", show_causes},
+	{"sqlite", show_sqlite},     {"digest", show_digest}, {"job", show_job},
+	{"timeline", show_timeline},
 };
 
 static void check(const char *name)
