@@ -262,6 +262,17 @@ static void test_changed_hands(void **state)
 	assert_ptr_equal(of(1)->holder, of(3));
 	assert_null(of(2)->holder);
 	end();
+
+	/* It had the lock itself meanwhile, in one of the waits of a row, and waits for it again. */
+	begin_trace();
+	waits(1, 0x1000, 2, 3 * SECOND);
+	thread(2);
+	tw_stream(&trace, 0)->tid = TID + 1;
+	tw_record(&trace, 0, &taken, sizeof(taken));
+	look_twice();
+	assert_int_equal(live.n_cycles, 0);
+	assert_ptr_equal(of(1)->holder, of(2));
+	end();
 }
 
 /* Left by longjmp: the thread has made calls since. */

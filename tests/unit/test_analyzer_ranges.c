@@ -414,13 +414,76 @@ static void test_librarys(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* ---- more names than rows -------------------------------------------------------------------- */
+
+#define NAMES 1010
+#define ROWS_MOST 1000
+
+/* Letters alone: numbers would make them a family. The later ones are the longer ones. */
+static void tell_many(struct story *s)
+{
+	begin(s);
+	for (unsigned int i = 1; i <= NAMES; i++) {
+		say(s, "range_name number=%u name=\"%c%c%c\"", i, 'a' + i / 26 / 26,
+		    'a' + i / 26 % 26, 'a' + i % 26);
+		say(s, "range what=mark name=%u", i);
+		say(s, "range what=push name=%u", i);
+		s->ns += 100 * i;
+		wait_for_stream(s, 20000, 0x20);
+		fprintf(s->log,
+			"%lluns wait kind=mutex fn=cuMemAlloc_v2 outer_fn=cudaMalloc duration=5us "
+			"object=0x10 device=0\n",
+			(unsigned long long)s->ns + 9000);
+		call(s, 0, 10000, "memory cudaMalloc op=alloc kind=device bytes=64 caller=0x30");
+		say(s, "range what=pop name=%u", i);
+	}
+	conclude(s);
+}
+
+static int64_t sum_of(const struct story *s, const char *key)
+{
+	const json_t *row;
+	int64_t sum = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(s->root, "ranges"), i, row) sum += rs_number(row, key);
+	return sum;
+}
+
+/* What has no row of its own is in the last one, with all of its numbers. */
+static void test_many_names(void **state)
+{
+	static const int64_t calls_ns = NAMES * 30000;
+	static const int64_t ns = calls_ns + NAMES * 1000 + 100 * (NAMES * (NAMES + 1) / 2);
+	struct story *s = *state;
+
+	tell_many(s);
+	assert_int_equal(json_array_size(json_object_get(s->root, "ranges")), ROWS_MOST);
+	assert_int_equal(number(range(s, "(all others)"), "names"), NAMES - ROWS_MOST + 1);
+	/* The longest of what is in it, which was the eleventh. */
+	assert_int_equal(number(range(s, "(all others)"), "longest_ns"), 31000 + 1100);
+	assert_int_equal(sum_of(s, "names"), NAMES);
+	assert_int_equal(sum_of(s, "count"), NAMES);
+	assert_int_equal(sum_of(s, "marks"), NAMES);
+	assert_int_equal(sum_of(s, "calls"), 2 * NAMES);
+	assert_int_equal(sum_of(s, "ns"), ns);
+	assert_int_equal(sum_of(s, "own_ns"), ns);
+	assert_int_equal(sum_of(s, "calls_ns"), calls_ns);
+	assert_int_equal(sum_of(s, "own_calls_ns"), calls_ns);
+	assert_int_equal(sum_of(s, "lock_ns"), NAMES * 5000);
+	assert_int_equal(sum_of(s, "gpu_ns"),
+			 rs_number(json_object_get(s->root, "waits"), "gpu_intended_ns"));
+	assert_int_equal(sum_of(s, "lost_ns"),
+			 rs_number(json_object_get(s->root, "waits"), "lost_ns"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_sums),          TEST(test_odd_ones), TEST(test_started),
 		TEST(test_open),          TEST(test_families), TEST(test_only),
 		TEST(test_findings),      TEST(test_threads),  TEST(test_worst),
-		TEST(test_idle_and_lost), TEST(test_librarys),
+		TEST(test_idle_and_lost), TEST(test_librarys), TEST(test_many_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
