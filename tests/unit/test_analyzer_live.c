@@ -29,17 +29,23 @@ static struct recorded recorded;
 static struct recorded_list list;
 static uint64_t now;
 
-static uint64_t monotonic_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
+	clock_gettime(clock, &time);
 	return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t monotonic_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* A trace of that process in `dir`, whose clock is the system's. more: lines of the env block. */
 static void open_trace(uint32_t pid, const char *more)
 {
+	uint64_t epoch_ns = clock_ns(CLOCK_REALTIME) - monotonic_ns();
 	char env[512], boot[64] = "";
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
 
@@ -55,7 +61,10 @@ static void open_trace(uint32_t pid, const char *more)
 		 "\tprogram = \"app\";\n\tboot_id = \"%s\";\n\tclock_source = "
 		 "\"monotonic\";\n%s",
 		 SPY_TRACE_VERSION, pid, boot, more);
-	tw_write_metadata(&trace, &(struct tw_metadata){.frequency = SECOND, .env = env});
+	tw_write_metadata(&trace, &(struct tw_metadata){.frequency = SECOND,
+							.offset_s = epoch_ns / SECOND,
+							.offset = epoch_ns % SECOND,
+							.env = env});
 }
 
 static void begin_trace(void)
@@ -972,6 +981,50 @@ static void test_matters(void **state)
 	}
 }
 
+/* ---- what samples cost ----------------------------------------------------------------------- */
+
+static uint64_t cost_of(uint32_t fn, uint32_t kind, uint64_t object, uint32_t holder)
+{
+	uint64_t ns = 0;
+
+	for (const struct live_cost *cost = live.costs; cost; cost = cost->hh.next)
+		if (cost->key.fn == fn && cost->key.kind == kind && cost->key.object == object &&
+		    cost->key.holder == holder)
+			ns += cost->ns;
+	return ns;
+}
+
+/* Waits that began before the first look cost nothing now, unless they are for locks. */
+static void test_costs(void **state)
+{
+	struct spy_slot_page *page, late;
+
+	(void)state;
+	begin_trace();
+	waits(1, 0x1000, 2, 5 * SECOND);
+	in_call(2, SPY_FN_cudaFree, 9 * SECOND);
+	waits_outside(3, 0x2000, 2, 3 * SECOND);
+	page = waits_outside(4, 0x3000, 0, 3 * SECOND);
+	page->outside_kind = SPY_WAIT_CONDITION + 1;
+	page = waits_outside(5, 0x4000, 0, 3 * SECOND);
+	page->outside_kind = SPY_WAIT_SEMAPHORE + 1;
+	late = *page;
+	thread(6);
+	look();
+	late.outside_since = monotonic_ns() + SECOND / 1000;
+	write_at(".board", &late, sizeof(late), 5 * SPY_BOARD_PAGE);
+	live_sample(&live);
+	live_sample(&live);
+	assert_int_equal(HASH_COUNT(live.costs), 4);
+	assert_true(cost_of(trace_function(&live.set, live.processes[0].trace, SPY_FN_cudaMalloc),
+			    SPY_WAIT_MUTEX + 1, 0x1000, TID + 2));
+	assert_true(cost_of(trace_function(&live.set, live.processes[0].trace, SPY_FN_cudaFree), 0,
+			    0, 0));
+	assert_true(cost_of(LIVE_BETWEEN_CALLS, SPY_WAIT_MUTEX + 1, 0x2000, TID + 2));
+	assert_true(cost_of(LIVE_BETWEEN_CALLS, SPY_WAIT_SEMAPHORE + 1, 0, 0));
+	end();
+}
+
 /* ---- metrics --------------------------------------------------------------------------------- */
 
 /* The metrics of what is seen now; the caller frees. */
@@ -1092,7 +1145,7 @@ int main(void)
 		cmocka_unit_test(test_any_bytes),     cmocka_unit_test(test_long_chain),
 		cmocka_unit_test(test_matters),       cmocka_unit_test(test_missing_rank),
 		cmocka_unit_test(test_names),         cmocka_unit_test(test_active),
-		cmocka_unit_test(test_metrics),
+		cmocka_unit_test(test_metrics),       cmocka_unit_test(test_costs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
