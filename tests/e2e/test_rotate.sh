@@ -130,7 +130,9 @@ kept=$(jq .summary.calls report.json)
 removed=$(jq '[.losses[] | select(.kind == "removed") | .count] | add' report.json)
 # a record in the making when a part ends is on one side or the other
 [ $((removed + kept - 600000)) -le 8 ] && [ $((removed + kept - 600000)) -ge -8 ] || fail "$removed removed and $kept kept of 600000"
-"$tool" report "$out" | tr -s ' \n' ' ' | grep -q 'removed by the recorder' || fail "the report does not say that parts were removed"
+jq -e --argjson most $SECONDS '.losses[] | select(.kind == "removed") | .text | capture("parts?, (?<n>[0-9.]+) (?<unit>[mu]?s), which were removed by the recorder") |
+	(.n | tonumber) / {s: 1, ms: 1e3, us: 1e6}[.unit] | . > 0 and . <= $most' report.json >/dev/null ||
+	fail "what was removed, in $SECONDS s at most: $(jq -c .losses report.json)"
 # Of several threads the one that ends a part may have no CPU meanwhile: then it is large, and deleted as a whole. One alone
 # ends each in time.
 CUDASPY_ROTATE_SIZE=1 CUDASPY_KEEP=4 same alone "$bin/life" load 1 300000
