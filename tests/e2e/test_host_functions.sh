@@ -65,6 +65,10 @@ for mode in short beside last; do
 	expect "$mode: found" "$(found)" ""
 done
 
+# What began in a window before is of none.
+CUDASPY_CAPTURE_RANGE=cudaProfilerApi played windows 2
+expect "windows: records" "$(records)" 1
+
 # A graph runs its function again and again: that goes to CUDA as it is. So does what there is no room for.
 played graph 20
 expect "graph: records" "$(records)" 0

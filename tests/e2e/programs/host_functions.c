@@ -7,6 +7,7 @@
  *   host_functions behind        the same, and another stream waits for an event behind the function
  *   host_functions last          the function is the last in the stream, and what comes next is handed over when it has run
  *   host_functions graph         a function in a captured graph, launched 20 times
+ *   host_functions windows       a function begins in one window of recording and ends in the next one, in which another one runs
  *   host_functions flood         3,000 functions at one time, each with an argument of its own
  *
  * Says how often functions ran with the arguments, the stream and the status that were theirs.
@@ -17,6 +18,8 @@
 int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data);
 int cudaStreamAddCallback(void *stream, void (*function)(void *, int, void *), void *data,
 			  unsigned int flags);
+int cudaProfilerStart(void);
+int cudaProfilerStop(void);
 
 enum { STEPS = 40, LAUNCHES = 20, STREAMS = 3, EACH = 1000 };
 
@@ -104,6 +107,32 @@ static void graph(void)
 	OK(cudaGraphDestroy(made));
 }
 
+static int begun, may_end;
+
+static void on_host_until(void *argument)
+{
+	__atomic_store_n(&begun, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&may_end, __ATOMIC_ACQUIRE))
+		pause_us(500);
+	on_host(argument);
+}
+
+static void windows(void)
+{
+	function_us = 0;
+	OK(cudaProfilerStart());
+	OK(cudaLaunchHostFunc(stream, on_host_until, &ran));
+	while (!__atomic_load_n(&begun, __ATOMIC_ACQUIRE))
+		pause_us(500);
+	OK(cudaProfilerStop());
+	OK(cudaProfilerStart());
+	__atomic_store_n(&may_end, 1, __ATOMIC_RELEASE);
+	OK(cudaStreamSynchronize(stream));
+	OK(cudaLaunchHostFunc(stream, on_host, &ran));
+	OK(cudaStreamSynchronize(stream));
+	OK(cudaProfilerStop());
+}
+
 static void flood(void)
 {
 	void *streams[STREAMS];
@@ -133,6 +162,8 @@ int main(int argc, char **argv)
 		function_us = 0;
 	if (!strcmp(mode, "graph"))
 		graph();
+	else if (!strcmp(mode, "windows"))
+		windows();
 	else if (!strcmp(mode, "flood"))
 		flood();
 	else
