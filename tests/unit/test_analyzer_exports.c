@@ -2,13 +2,14 @@
  * tests/unit/test_analyzer_exports.c: readable logs become traces, and what exports, digests, the report of a job and the HTML report's
  * timeline have of them is compared with what they had when a person last looked. So each number in them is known, whatever the machine.
  *
- * For tests/golden/NAME.log: NAME.chrome, NAME.folded, NAME.causes, NAME.sqlite, NAME.digest, NAME.job and
- * NAME.timeline. With CUDASPY_BLESS=1 in the environment they are written instead (golden.h).
+ * For tests/golden/NAME.log: NAME.chrome, NAME.folded, NAME.causes, NAME.sqlite, NAME.digest, NAME.job,
+ * NAME.change and NAME.timeline. With CUDASPY_BLESS=1 in the environment they are written instead (golden.h).
  */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <glob.h>
 #include <jansson.h>
 #include <sqlite3.h>
 #include <zlib.h>
@@ -141,6 +142,18 @@ static void show_job(FILE *out)
 	digest_free(digest);
 }
 
+/* From all processes to the first one. */
+static void show_change(FILE *out)
+{
+	glob_t found;
+
+	assert_int_equal(glob("*", 0, NULL, &found), 0);
+	assert_int_equal(job_diff((const char *[]){"."}, 1, (const char *const *)found.gl_pathv, 1,
+				  renderer_find("json"), out),
+			 0);
+	globfree(&found);
+}
+
 /* ---- the timeline of the HTML report --------------------------------------------------------- */
 
 /* The caller frees. */
@@ -237,9 +250,9 @@ static const struct {
 	const char *suffix;
 	void (*show)(FILE *out); /* of the traces in the current directory */
 } views[] = {
-	{"chrome", show_chrome},     {"folded", show_folded}, {"causes", show_causes},
-	{"sqlite", show_sqlite},     {"digest", show_digest}, {"job", show_job},
-	{"timeline", show_timeline},
+	{"chrome", show_chrome}, {"folded", show_folded},     {"causes", show_causes},
+	{"sqlite", show_sqlite}, {"digest", show_digest},     {"job", show_job},
+	{"change", show_change}, {"timeline", show_timeline},
 };
 
 static void check(const char *name)
@@ -275,11 +288,18 @@ static void test_locks(void **state)
 	check("locks");
 }
 
+static void test_sharing(void **state)
+{
+	(void)state;
+	check("sharing");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_locks),
+		cmocka_unit_test(test_sharing),
 	};
 
 	golden_find();

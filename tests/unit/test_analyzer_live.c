@@ -1078,7 +1078,7 @@ static void make_counts(void)
 
 	in_call(1, SPY_FN_cudaStreamSynchronize, s[1]);
 	in_call(2, SPY_FN_cudaStreamSynchronize, s[2]);
-	in_call(3, SPY_FN_cudaFree, s[3]);
+	in_call(3, SPY_FN_cudaMalloc, s[3]);
 	waits(4, 0x1000, 3, SECOND / 2);
 	waits(5, 0x1000, 3, 5 * SECOND);
 	waits(6, 0x1000, 3, 2 * SECOND);
@@ -1090,6 +1090,18 @@ static void make_counts(void)
 		page->lost = 100 * slot;
 	}
 	trace.board.lost = 1000;
+}
+
+static void launches(uint8_t device)
+{
+	struct spy_rec_launch launch = {.head = {.time = now,
+						 .event = SPY_EV_LAUNCH,
+						 .fn = SPY_FN_cudaLaunchKernel,
+						 .device = device},
+					.stream = 0x11 + device};
+
+	tw_stream(&trace, 0)->tid = TID + 1;
+	tw_record(&trace, 0, &launch, sizeof(launch));
 }
 
 static void test_metrics(void **state)
@@ -1106,6 +1118,9 @@ static void test_metrics(void **state)
 
 	(void)state;
 	begin_trace();
+	launches(0);
+	launches(1);
+	launches(0);
 	make_counts();
 	look.head.time = now;
 	tw_record(&trace, 0, &look, sizeof(look));
@@ -1120,6 +1135,7 @@ static void test_metrics(void **state)
 	expect_metric(text, "threads", "state=\"gpu\"", 2);
 	expect_metric(text, "threads", "state=\"lock\"", 3);
 	expect_metric(text, "gpu_waiting_threads", "gpu=\"0\"", 2);
+	expect_metric(text, "gpu_outstanding_operations", "gpu=\"0\"", 2);
 	assert_in_range(metric(text, "longest_call_seconds", ""), 90, 900);
 	assert_in_range(metric(text, "longest_lock_wait_seconds", ""), 5, 80);
 	expect_metric(text, "gpu_utilization_ratio", "gpu=\"0\"", 0.4);
