@@ -202,7 +202,7 @@ EXPORT int nvmlDeviceGetProcessUtilization(void *handle, struct share *all, unsi
 	if (!busy || now_us <= since_us)
 		return NOT_FOUND;
 	*n = 2;
-	all[0] = (struct share){(unsigned)getpid(), now_us, busy < 100 ? 100 - busy : 0, 0, 0, 0};
+	all[0] = (struct share){(unsigned)getpid(), now_us, 100 - busy, 0, 0, 0};
 	all[1] = (struct share){(unsigned)setting("SIM_NVML_OTHER"), now_us, busy, 0, 0, 0};
 	return SUCCESS;
 }
