@@ -268,6 +268,24 @@ static void test_verdicts(void **state)
 	assert_true(e.low > 0.8 && e.high < 1.2);
 }
 
+/* Where one of a pair's windows has few calls, it is no comparison of its own, whichever that is. */
+static void test_few(void **state)
+{
+	struct cost_pair pairs[80];
+	struct cost_estimate e;
+
+	(void)state;
+	for (int few = 0; few < 2; few++) {
+		for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
+			pairs[i] = few ? (struct cost_pair){5, 5 * 1100.0, 100, 1e5, 1e6}
+				       : (struct cost_pair){100, 1.1e5, 5, 5 * 1000.0, 1e6};
+		e = cost_estimate(pairs, ARRAY_SIZE(pairs), 0);
+		assert_int_equal(e.compared, ARRAY_SIZE(pairs) / 4); /* of 20 calls each */
+		assert_int_equal(e.verdict, COST_KNOWN);
+		assert_true(fabs(e.middle - 0.1) < 1e-9);
+	}
+}
+
 /* Time without any call makes the cost of the whole less, not that of calls. */
 static void test_idle(void **state)
 {
@@ -427,7 +445,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kept),     cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_student),  cmocka_unit_test(test_coverage),
-		cmocka_unit_test(test_verdicts), cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_verdicts), cmocka_unit_test(test_few),
+		cmocka_unit_test(test_idle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,8 +15,10 @@
 #include "live_view/prometheus.h"
 #include "live_view/tables.h"
 #include "render/render.h"
+#include "render/render.h"
 #include "scratch.h"
 #include "trace_writer.h"
+#include "text/text.h"
 
 /* Thread of slot 1, less 1: among the last that Linux may give, which hardly a machine has. */
 #define TID 4190000u
@@ -356,6 +358,26 @@ static void test_fine(void **state)
 	waits(2, 0x1000, 1, SECOND / 10);
 	look_twice();
 	expect_verdict(VERDICT_FINE, "nothing hangs");
+	end();
+}
+
+/* Of calls between the two looks, whatever time there was. */
+static void test_rate(void **state)
+{
+	struct spy_slot_page page;
+	struct arena texts = {0};
+
+	(void)state;
+	begin_trace();
+	page = *thread(1);
+	page.calls = 7000;
+	look();
+	write_at(".board", &page, sizeof(page), SPY_BOARD_PAGE);
+	live_end(&live, &options);
+	assert_int_equal(live.processes[0].calls, 7000);
+	expect_verdict(VERDICT_FINE,
+		       text_count(&texts, 7000 * SECOND / live.processes[0].apart_ns, "call"));
+	arena_release(&texts);
 	end();
 }
 
@@ -1156,12 +1178,13 @@ int main(void)
 		cmocka_unit_test(test_chain),         cmocka_unit_test(test_cycle),
 		cmocka_unit_test(test_changed_hands), cmocka_unit_test(test_left),
 		cmocka_unit_test(test_goes_on),       cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_fine),          cmocka_unit_test(test_ranks),
-		cmocka_unit_test(test_stories),       cmocka_unit_test(test_asks),
-		cmocka_unit_test(test_any_bytes),     cmocka_unit_test(test_long_chain),
-		cmocka_unit_test(test_matters),       cmocka_unit_test(test_missing_rank),
-		cmocka_unit_test(test_names),         cmocka_unit_test(test_active),
-		cmocka_unit_test(test_metrics),       cmocka_unit_test(test_costs),
+		cmocka_unit_test(test_fine),          cmocka_unit_test(test_rate),
+		cmocka_unit_test(test_ranks),         cmocka_unit_test(test_stories),
+		cmocka_unit_test(test_asks),          cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_long_chain),    cmocka_unit_test(test_matters),
+		cmocka_unit_test(test_missing_rank),  cmocka_unit_test(test_names),
+		cmocka_unit_test(test_active),        cmocka_unit_test(test_metrics),
+		cmocka_unit_test(test_costs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

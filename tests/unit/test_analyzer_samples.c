@@ -436,7 +436,7 @@ static void looked_at_copies(struct story *s, unsigned int steps, unsigned int f
 		if (i % 2)
 			fprintf(m.log,
 				"%lluns gpu_look device=0 busy=%u clock=990 clock_most=1980 reasons=4 others=1 "
-				"other_pid=99 power=312400 power_limit=700000 temperature=%u\n",
+				"other_pid=99 power=312600 power_limit=700000 temperature=%u\n",
 				(unsigned long long)s->ns + 2 * MS,
 				s->ns < 1000 * MS ? first : then, 60 + i % 4);
 		s->ns += 100 * MS - copy_ns;
@@ -463,7 +463,7 @@ static void test_nvml(void **state)
 	assert_non_null(found(s, "starved-by-host"));
 	assert_true(is_said(
 		s,
-		"slowed by its power limit for 100 % of the time; power 312 of 700 W, 63 degrees C at "
+		"slowed by its power limit for 100 % of the time; power 313 of 700 W, 63 degrees C at "
 		"most; another process is on it (99)"));
 }
 

@@ -116,6 +116,15 @@ static long contents(char *text, size_t bytes)
 	return (long)n;
 }
 
+/* In two pieces. */
+static int replace(const char *text, size_t bytes)
+{
+	const struct iovec pieces[] = {{(char *)text, bytes / 2},
+				       {(char *)text + bytes / 2, bytes - bytes / 2}};
+
+	return spy_folder_replace(1, "file", pieces, 2);
+}
+
 static void test_replace(void **state)
 {
 	static char text[LIMIT + 1], found[LIMIT + 1];
@@ -123,19 +132,19 @@ static void test_replace(void **state)
 
 	(void)state;
 	memset(text, 'x', sizeof(text));
-	assert_int_equal(spy_folder_replace(1, "file", text, LIMIT), 0);
+	assert_int_equal(replace(text, LIMIT), 0);
 	assert_int_equal(contents(found, sizeof(found)), LIMIT);
 	assert_memory_equal(found, text, LIMIT);
-	assert_int_equal(spy_folder_replace(1, "file", "shorter", 7), 0);
+	assert_int_equal(replace("shorter", 7), 0);
 	assert_int_equal(contents(found, sizeof(found)), 7);
 	limit_files(LIMIT);
-	assert_int_equal(spy_folder_replace(1, "file", text, LIMIT + 1), -EFBIG);
+	assert_int_equal(replace(text, LIMIT + 1), -EFBIG);
 	assert_int_equal(contents(found, sizeof(found)), 7); /* as it was */
 	assert_memory_equal(found, "shorter", 7);
 	snprintf(temporary, sizeof(temporary), "%s/.file.new", session.directory);
 	assert_int_equal(access(temporary, F_OK), -1);
 	assert_int_equal(symlink("/etc/passwd", temporary), 0);
-	assert_int_equal(spy_folder_replace(1, "file", "x", 1), -EEXIST);
+	assert_int_equal(replace("x", 1), -EEXIST);
 }
 
 /* A file never has a number that a program takes for standard input, output or error. */
@@ -398,7 +407,7 @@ static void test_left_open(void **state)
 	assert_int_equal(spy_folder_open(1, "none", &id), -ENOENT);
 	assert_int_equal(spy_folder_check(1, "none", &id, 0), -ENOENT);
 	assert_int_equal(spy_folder_give(1, "file", &other, geteuid()), -ESTALE);
-	assert_int_equal(spy_folder_replace(1, "file", text, sizeof(text)), 0);
+	assert_int_equal(replace(text, sizeof(text)), 0);
 	assert_true(spy_folder_has_room(1));
 	spy_folder_remove(1, "file", &id);
 	assert_int_equal(spy_folder_delete(1, "file"), sizeof(text));
