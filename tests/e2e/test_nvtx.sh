@@ -115,10 +115,12 @@ spied timeout 20 "$nvtx" fork >output 2>messages || fail "fork: $(cat messages)"
 expect "child" "$(grep child output)" "child 0"
 for trace in $(traces); do
 	"$tool" dump "$trace" >dump
+	counted=$("$tool" report "$trace" | tr -s ' \n' ' ' | grep -o '[0-9]* NVTX events by threads before a call of CUDA')
 	if [ "$(of push "in the child")" = 1 ] || [ "$(of open "in the child")" = 1 ]; then
-		expect "in the child" "$(of open "before fork") $(of pop "before fork")" "1 1"
+		expect "in the child" "$(of open "before fork") $(of pop "before fork") $counted" "1 1 "
 	else
-		expect "in the parent" "$(of open "before fork") $(of pop "before fork")" "1 1"
+		expect "in the parent" "$(of open "before fork") $(of pop "before fork") $counted" \
+			"1 1 128 NVTX events by threads before a call of CUDA"
 	fi
 done
 expect "traces of a fork" "$(traces | wc -l)" 2

@@ -455,7 +455,8 @@ static void test_ranks_and_names(void **state)
 	"2ms launch cudaLaunchKernel duration=5us kernel=1 stream=9 device=1 caller=0x10\n" \
 	"3ms launch cudaLaunchKernel duration=6us kernel=1 stream=9 device=1 caller=0x10\n" \
 	"4ms nccl_comm interface=6 number=1 hash=0xab rank=5 ranks=8 tid=7 device=0\n" \
-	"4ms nccl_comm interface=6 number=2 hash=0xab rank=6 ranks=8 tid=7 device=1\n"
+	"4ms nccl_comm interface=6 number=2 hash=0xab rank=6 ranks=8 tid=7 device=1\n" \
+	"5ms nccl_comm interface=6 number=3 hash=0xcd rank=1 ranks=2 tid=7 device=0\n"
 
 static void test_ranks_of_one_process(void **state)
 {
@@ -469,7 +470,9 @@ static void test_ranks_of_one_process(void **state)
 	in = look_at_part(dir, &(struct filter_words){.of = {[FILTER_RANK] = "6"}}, &whole);
 	assert_int_equal(in.calls, 2);
 	assert_int_equal(in.ns, 11000);
-	assert_null(part_of(dir, &(struct filter_words){.of = {[FILTER_RANK] = "0-4,7"}}));
+	assert_null(
+		part_of(dir, &(struct filter_words){
+				     .of = {[FILTER_RANK] = "0-4,7"}})); /* nor by a smaller one */
 	scratch_remove(dir);
 }
 

@@ -169,9 +169,11 @@ static void test_account(void **state)
 	spy_sched_look(&thread, now);
 	assert_int_equal(last()->running_ns, 10 * NS_OF_MS);
 	assert_int_equal(last()->not_running_ns, 0);
+	assert_int_equal(last()->unknown, 0);
 	pass(10, 4, 20, 0);
 	spy_sched_look(&thread, now);
 	assert_int_equal(last()->not_running_ns, 6 * NS_OF_MS);
+	assert_int_equal(last()->unknown, 0);
 	assert_int_equal(lost, 0);
 }
 

@@ -5,7 +5,7 @@
  *   nvtx all         each function once
  *   nvtx early       ranges that are open when the thread makes its first call
  *   nvtx threads     four threads, ranges that others end, more than a packet of them
- *   nvtx fork        ranges that are open in a child
+ *   nvtx fork        ranges that are open in a child, and a thread in its parent that only announces some
  *   nvtx steps N     a range each with a number, and calls in it
  *   nvtx deep N      N ranges, one in the other
  *   nvtx signals     ranges in a signal handler, too
@@ -208,12 +208,25 @@ static void threads(void)
 		pthread_join(all[i], NULL);
 }
 
+/* Without a call of CUDA it has no stream. */
+static void *only_announces(void *unused)
+{
+	for (int i = 0; i < 64; i++) {
+		nvtxRangePushA("only counted");
+		nvtxRangePop();
+	}
+	return unused;
+}
+
 static void in_child(void)
 {
+	pthread_t other;
 	int status;
 
 	nvtxRangePushA("before fork");
 	cudaStreamSynchronize_(NULL);
+	pthread_create(&other, NULL, only_announces, NULL);
+	pthread_join(other, NULL);
 	fflush(stdout);
 	if (!fork()) {
 		nvtxRangePushA("in the child");
