@@ -25,6 +25,7 @@ void spy_call_on(void (*work)(void *data), void *data, void *top)
 static char *spares[SPARES]; /* lowest addresses of stacks that are not in use */
 
 static __thread uintptr_t left_at; /* 0: the thread is on the application's stack */
+static __thread uintptr_t own_end; /* of the stack that it is on then */
 
 /* The place to look at first: a thread finds there what it put there before. */
 static size_t own_place(void)
@@ -91,14 +92,20 @@ void spy_own_stack_run(void (*work)(void *data), void *data)
 		return;
 	}
 	left_at = (uintptr_t)__builtin_frame_address(0);
+	own_end = (uintptr_t)stack + STACK_BYTES;
 	spy_call_on(work, data, stack + STACK_BYTES);
-	left_at = 0;
+	left_at = own_end = 0;
 	give_stack(stack);
 }
 
 uintptr_t spy_own_stack_left_at(void)
 {
 	return left_at ? left_at : (uintptr_t)__builtin_frame_address(0);
+}
+
+uintptr_t spy_own_stack_end(void)
+{
+	return own_end;
 }
 
 bool spy_own_stack_is_for_signals(uintptr_t address)

@@ -20,6 +20,9 @@ void spy_own_stack_run(void (*work)(void *data), void *data);
 /* Where the application's stack was left for the shim's; where the caller is if it was not left. */
 uintptr_t spy_own_stack_left_at(void);
 
+/* Where the recorder's own stack ends, if the caller is on one; else 0. */
+uintptr_t spy_own_stack_end(void);
+
 /* Does the address lie on the thread's alternate signal stack, as the kernel knows it? */
 bool spy_own_stack_is_for_signals(uintptr_t address);
 

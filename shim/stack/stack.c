@@ -279,6 +279,7 @@ static size_t walk(const struct spy_thread *thread, struct spy_unwind *from, uin
 		from->stack_begin = spy_own_stack_left_at();
 		from->stack_end = thread->stack_end;
 	}
+	from->own_end = spy_own_stack_end();
 	return spy_unwind(from, frames, SPY_STACK_MOST);
 }
 

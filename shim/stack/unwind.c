@@ -33,6 +33,7 @@ struct walk {
 	uintptr_t begin, end; /* of the stack that can be read directly … */
 	uintptr_t words; /* … where it is, or a copy of it … */
 	uintptr_t changed; /* … up to where it is another one by now; 0: nowhere */
+	uintptr_t own_begin, own_end; /* of the recorder's own stack, likewise where it is */
 	int pid; /* of the process; 0: not asked for yet */
 };
 
@@ -48,6 +49,10 @@ UNCHECKED static bool read_word(struct walk *w, uint64_t at, uint64_t *value)
 		return false;
 	if (at >= w->begin && at < w->end) {
 		*value = *(const volatile uint64_t *)(w->words + (at - w->begin));
+		return true;
+	}
+	if (at >= w->own_begin && at < w->own_end) {
+		*value = *(const volatile uint64_t *)at;
 		return true;
 	}
 	if (at >= w->end && at < w->changed)
@@ -908,13 +913,21 @@ static size_t walk_up(struct walk *w, uint64_t *frames, size_t most)
 	return n;
 }
 
+/* Where one word can be read, so can the rest of its page. */
+static uintptr_t page_of(uintptr_t address)
+{
+	return address & ~(uintptr_t)4095;
+}
+
 size_t spy_unwind(const struct spy_unwind *start, uint64_t *frames, size_t most)
 {
 	struct walk w = {0};
 
 	CAPTURE(w.regs);
-	w.begin = w.words = start->stack_begin;
+	w.begin = w.words = page_of(start->stack_begin);
 	w.end = start->stack_end & ~7ull;
+	w.own_begin = page_of((uintptr_t)__builtin_frame_address(0));
+	w.own_end = start->own_end;
 	begin(&w, start);
 	return walk_up(&w, frames, most);
 }

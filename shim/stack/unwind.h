@@ -10,8 +10,8 @@
  *   - objects are found by _dl_find_object of glibc 2.35, which takes no lock; before that by the
  *     loader's list, under the loader's lock for the length of the walk, as at each packet;
  *   - tables are read within the segment they lie in, and programs in them are bounded;
- *   - a stack is read directly only where it must be mapped (the thread's own, from where it is in
- *     use), and everywhere else (coroutines, signals' stacks, whatever a broken chain points to)
+ *   - a stack is read directly only where it must be mapped (the thread's own and the recorder's, from
+ *     the page where it is in use), and everywhere else (coroutines, signals' stacks, whatever a broken chain points to)
  *     through process_vm_readv, which says no instead of killing;
  *   - callers lie above, and there are 48 at most; an address is believed if it lies in an object,
  *     or behind a call in code made at run time;
@@ -34,6 +34,7 @@ struct spy_unwind {
 	uintptr_t bp; /* the frame pointer's register */
 	uintptr_t stack_begin,
 		stack_end; /* of the stack what is in use, and so mapped; 0, 0: unknown */
+	uintptr_t own_end; /* of the recorder's own stack, if the caller is on it; else 0 */
 };
 
 /* Writes return addresses, innermost (start->ip) first; returns how many. The calling function
