@@ -245,6 +245,19 @@ static void write_clock(struct spy_text *out, const struct spy_session *session)
 		       (uint64_t)(cycles % frequency));
 }
 
+/* Most of the file is the same in all of them. */
+static int write_file(uint32_t part, const struct spy_text *own)
+{
+	const struct iovec pieces[] = {
+		{(char *)SPY_TSDL_HEAD, strlen(SPY_TSDL_HEAD)},
+		{(char *)spy_tsdl_types, strlen(spy_tsdl_types)},
+		{own->chars, own->length},
+		{(char *)spy_tsdl_stream, strlen(spy_tsdl_stream)},
+	};
+
+	return spy_folder_replace(part, "metadata", pieces, sizeof(pieces) / sizeof(pieces[0]));
+}
+
 int spy_metadata_write(struct spy_session *session, uint32_t part)
 {
 	const uint8_t *u = session->uuid;
@@ -256,15 +269,11 @@ int spy_metadata_write(struct spy_session *session, uint32_t part)
 		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
 		 u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
 		 u[15]);
-	spy_text_add(&text, SPY_TSDL_HEAD, strlen(SPY_TSDL_HEAD));
-	spy_text_add(&text, spy_tsdl_types, strlen(spy_tsdl_types));
 	spy_text_print(&text, SPY_TSDL_TRACE, uuid);
 	spy_text_print(&text, "env {\n%s\tcpus = %u;\n\tpart = %u;\n};\n\n",
 		       environment_of(session), count_cpus(), part);
 	write_clock(&text, session);
-	spy_text_add(&text, spy_tsdl_stream, strlen(spy_tsdl_stream));
-	error = text.failed ? -ENOMEM
-			    : spy_folder_replace(part, "metadata", text.chars, text.length);
+	error = text.failed ? -ENOMEM : write_file(part, &text);
 	spy_text_free(&text);
 	return error;
 }

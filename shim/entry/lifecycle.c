@@ -323,7 +323,7 @@ static void look_at_files(void)
 }
 
 /* What a signal handler may not do: it may have interrupted malloc, or ourselves. */
-static void complete_trace(void)
+static void complete_trace(bool refined)
 {
 	SPY_EACH_BACKWARDS(end);
 	look_at_files();
@@ -338,7 +338,8 @@ static void complete_trace(void)
 			 "cudaspy could not take a lock of its own %llu times; what it should "
 			 "have recorded about memory, streams or kernels then is unknown",
 			 (unsigned long long)spy_lock_timeouts);
-	spy_metadata_write(spy_session, spy_session->part);
+	if (refined)
+		spy_metadata_write(spy_session, spy_session->part);
 }
 
 /* Most processes that are forked make few calls, and many programs fork hundreds. Tails of other threads stay: they may still
@@ -353,11 +354,25 @@ static void give_room_back(void)
 	spy_unlock(&spy_session->lock);
 }
 
+#define PAIR_ERROR_NS 1000 /* two clocks are not read at once */
+
+/* Does a frequency that was measured over so many cycles say more than the one before? Where it moves no time of the recording by more
+ * than it may be wrong itself, the files stay as they are: a forked child's are written once. */
+static bool is_finer(uint64_t frequency, uint64_t cycles)
+{
+	uint64_t before = atomic_load(&spy_session->frequency);
+	uint64_t apart = frequency > before ? frequency - before : before - frequency;
+	double seconds = (double)cycles / (double)before;
+
+	return seconds * (double)apart / (double)before * 1e9 > PAIR_ERROR_NS;
+}
+
 static void end_on_own_stack(void *data)
 {
 	const bool *from_signal = data;
 	struct spy_clock_pair now;
 	uint64_t frequency;
+	bool refined;
 
 	/* A child of vfork has our memory, but is not us. */
 	if (!spy_session_active() || spy_session->pid != (int)spy_syscall(SYS_getpid) ||
@@ -367,12 +382,13 @@ static void end_on_own_stack(void *data)
 	spy_clock_read_pair(&now);
 	/* Over the whole run the frequency is known better. */
 	frequency = spy_clock_frequency(&spy_session->begun, &now);
-	if (frequency) {
+	refined = frequency && is_finer(frequency, now.clock - spy_session->begun.clock);
+	if (refined) {
 		spy_session->board->frequency = frequency;
 		atomic_store(&spy_session->frequency, frequency);
 	}
 	if (!*from_signal)
-		complete_trace();
+		complete_trace(refined);
 	wait_for_stores();
 	spy_truncation_repair(NULL);
 	SPY_EACH(final);

@@ -702,12 +702,16 @@ static int write_all(int fd, const char *text, size_t bytes)
 	return 0;
 }
 
-int spy_folder_replace(uint32_t part, const char *name, const char *text, size_t bytes)
+int spy_folder_replace(uint32_t part, const char *name, const struct iovec *pieces, size_t n)
 {
 	char temporary_name[64];
 	struct spy_file_id id;
-	int fd, error = spy_disk_allows(0, bytes);
+	size_t bytes = 0, i;
+	int fd, error;
 
+	for (i = 0; i < n; i++)
+		bytes += pieces[i].iov_len;
+	error = spy_disk_allows(0, bytes);
 	if (error)
 		return error;
 	/* CTF readers take what begins with no dot for a stream. */
@@ -715,7 +719,8 @@ int spy_folder_replace(uint32_t part, const char *name, const char *text, size_t
 	fd = spy_folder_make(part, temporary_name, &id);
 	if (fd < 0)
 		return fd;
-	error = write_all(fd, text, bytes);
+	for (i = 0; i < n && !error; i++)
+		error = write_all(fd, pieces[i].iov_base, pieces[i].iov_len);
 	close(fd);
 	if (!error)
 		error = spy_folder_rename(part, temporary_name, name);

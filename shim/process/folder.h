@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 /* Which file it is, whatever its name. */
 struct spy_file_id {
@@ -56,8 +57,8 @@ void spy_folder_remove(uint32_t part, const char *name, const struct spy_file_id
 /* Gives a file another name in the folder, in the place of what has it. 0 or -errno. */
 int spy_folder_rename(uint32_t part, const char *from, const char *to);
 
-/* Replaces the file by text, so that a reader sees the old or the new one. 0 or -errno. */
-int spy_folder_replace(uint32_t part, const char *name, const char *text, size_t bytes);
+/* Replaces the file by n pieces of text, so that a reader sees the old or the new one. 0 or -errno. */
+int spy_folder_replace(uint32_t part, const char *name, const struct iovec *pieces, size_t n);
 
 /* Before the process becomes another user with fewer rights: gives a file, or the folder (name
  * ""), to that user. */
