@@ -109,7 +109,8 @@ static inline bool spy_lock_is_held(const struct spy_lock *lock)
  */
 static inline void spy_lock_forget(struct spy_lock *lock)
 {
-	if (!spy_lock_is_mine(lock))
+	/* What is free is not written to: the page stays the parent's, too. */
+	if (spy_lock_is_held(lock) && !spy_lock_is_mine(lock))
 		spy_unlock(lock);
 }
 

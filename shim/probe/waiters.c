@@ -3,6 +3,7 @@
  * just released a lock, or is about to wait. No lock, no system call, no allocation.
  */
 #include <string.h>
+#include <sys/mman.h>
 #include "lib/clock.h"
 #include "probe/waiters.h"
 #include "process/options.h"
@@ -18,7 +19,7 @@
 
 static uint64_t pace; /* cycles; 0: no lock pauses */
 
-struct spy_waiters spy_waiters[SPY_WAITERS_BUCKETS];
+struct spy_waiters spy_waiters[SPY_WAITERS_BUCKETS] __attribute__((aligned(4096)));
 uint8_t spy_contended[SPY_WAITERS_BUCKETS] __attribute__((aligned(64)));
 
 static uint8_t *contended(const struct spy_waiters *waiting)
@@ -171,6 +172,9 @@ void spy_waiters_settle(struct spy_thread *thread, uint64_t now)
 
 void spy_waiters_forget(void)
 {
-	memset(spy_waiters, 0, sizeof(spy_waiters));
+	_Static_assert(sizeof(spy_waiters) % 4096 == 0, "whole pages");
+	/* Most of them were never touched: zeros would take memory for all. */
+	if (madvise(spy_waiters, sizeof(spy_waiters), MADV_DONTNEED))
+		memset(spy_waiters, 0, sizeof(spy_waiters));
 	memset(spy_contended, 0, sizeof(spy_contended));
 }
