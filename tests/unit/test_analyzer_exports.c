@@ -294,12 +294,19 @@ static void test_sharing(void **state)
 	check("sharing");
 }
 
+static void test_ranks(void **state)
+{
+	(void)state;
+	check("ranks");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_locks),
 		cmocka_unit_test(test_sharing),
+		cmocka_unit_test(test_ranks),
 	};
 
 	golden_find();
