@@ -716,6 +716,27 @@ static void test_who_gives(void **state)
 	assert_int_equal(poor->file.oldest, 1); /* it has no more to give */
 }
 
+/* The session's own stream keeps a quarter of the bound. */
+static void test_session_gives(void **state)
+{
+	struct spy_thread *self = thread_of(0), *late = thread_of(1);
+
+	(void)state;
+	keep = 1 << 20;
+	spy_session->alive = 1;
+	assert_int_equal(make_room(self), 0);
+	assert_int_equal(make_room(late), 0);
+	spy_session->used = keep + 5 * PAGE;
+	self->file.seq = 3;
+	self->file.oldest = 0;
+	self->file.stored_bytes = keep / 4;
+	assert_false(spy_bound_claim(late, 0));
+	assert_int_equal(self->file.oldest, 0);
+	self->file.stored_bytes = keep / 4 + PAGE;
+	assert_false(spy_bound_claim(late, 0));
+	assert_true(self->file.oldest > 0);
+}
+
 /* A thread ends: its tail is left to the next one as long as there is room, and is stored where there is not. */
 static void test_end(void **state)
 {
@@ -1001,6 +1022,7 @@ int main(void)
 		TEST(test_growth_in_bound),
 		TEST(test_richest),
 		TEST(test_who_gives),
+		TEST(test_session_gives),
 		TEST(test_end),
 		TEST(test_next_part),
 		TEST(test_next_part_counts),
