@@ -286,6 +286,25 @@ static void test_few(void **state)
 	}
 }
 
+/* 40 pairs, half of them so much above what the others are below; a known cost is known to 5 % to each side. */
+static struct cost_estimate wide(double apart)
+{
+	struct cost_pair pairs[40];
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
+		pairs[i] = (struct cost_pair){1000, 1e7 * (i % 2 ? 1 + apart : 1 - apart), 1000,
+					      1e7, 2e7};
+	return cost_estimate(pairs, ARRAY_SIZE(pairs), 0);
+}
+
+static void test_width(void **state)
+{
+	(void)state;
+	assert_int_equal(wide(0.11).verdict, COST_KNOWN);
+	assert_in_range((uint64_t)((wide(0.11).high - wide(0.11).low) * 1e3), 60, 80);
+	assert_int_equal(wide(0.2).verdict, COST_VARIES);
+}
+
 /* Time without any call makes the cost of the whole less, not that of calls. */
 static void test_idle(void **state)
 {
@@ -446,7 +465,7 @@ int main(void)
 		cmocka_unit_test(test_kept),     cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_student),  cmocka_unit_test(test_coverage),
 		cmocka_unit_test(test_verdicts), cmocka_unit_test(test_few),
-		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_width),    cmocka_unit_test(test_idle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,12 +93,34 @@ static void test_looks(void **state)
 	store_release(&store);
 }
 
+/* Of looks that are one what slowed the GPU down is that of the longer one, in either order. */
+static void test_slowed(void **state)
+{
+	struct store store = {.run_ns = 40ull * MANY};
+	struct lane *lane = store_add_lane(&store, LANE_GPU);
+
+	(void)state;
+	for (uint64_t k = 0; k < MANY; k++) {
+		store_add_item(&store, lane, ITEMS_LOOKS,
+			       &(struct item){.begin_ns = 40 * k, .end_ns = 40 * k + 10});
+		store_add_item(&store, lane, ITEMS_LOOKS,
+			       &(struct item){.begin_ns = 40 * k + 10,
+					      .end_ns = 40 * k + 40,
+					      .values = {[LOOK_SLOWED] = 7}});
+	}
+	assert_true(store.n_items[ITEMS_LOOKS] <= 100000);
+	for (size_t i = 0; i < lane->n_items[ITEMS_LOOKS]; i++)
+		assert_int_equal(lane->items[ITEMS_LOOKS][i].values[LOOK_SLOWED], 7);
+	store_release(&store);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_few_stay),
 		cmocka_unit_test(test_windows_keep_all),
 		cmocka_unit_test(test_looks),
+		cmocka_unit_test(test_slowed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
