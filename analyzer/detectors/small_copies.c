@@ -132,7 +132,6 @@ const struct detector detector_small_copies = {
 	.blind = "Whether the data lies together or can be made to. Copies from several places.",
 	.fix = "Gather the data in one buffer and copy it once; if it lies in even distances, "
 	       "cudaMemcpy2DAsync copies it in one call, and cudaMemcpyBatchAsync takes a list.",
-	.free_behind_work = true,
 	.always = DETECTOR_CONTRACT(COPY_SYNC) | DETECTOR_CONTRACT(COPY_ASYNC),
 	.copies = COPIES_IN_RUN,
 	.judge = judge,

@@ -252,8 +252,8 @@ double gpu_looks_others(const struct gpu_looks *looks);
 uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns, uint64_t end_ns,
 			   uint64_t fast_copies_ns);
 
-/* For how long the GPU may have had nothing to do in a working phase of that length, at most, if NVML's utilisation is right to a per
- * cent; UINT64_MAX: unknown. Kernels of other processes would count as its work. */
+/* For how long the GPU had nothing to do in a working phase of that length, at most, if NVML saw it at work all the time; UINT64_MAX:
+ * unknown. Kernels of other processes would count as its work. */
 uint64_t gpu_looks_spare_ns(const struct gpu_looks *looks, uint64_t work_ns);
 
 /* functions.c: a call has returned that may have given the process's GPU something to do, in that stream (NULL: in none, or

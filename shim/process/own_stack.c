@@ -103,9 +103,12 @@ uintptr_t spy_own_stack_left_at(void)
 	return left_at ? left_at : (uintptr_t)__builtin_frame_address(0);
 }
 
+/* A handler of a signal that is not blocked may have a stack of its own. */
 uintptr_t spy_own_stack_end(void)
 {
-	return own_end;
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	return own_end && own_end - here < STACK_BYTES ? own_end : 0;
 }
 
 bool spy_own_stack_is_for_signals(uintptr_t address)
