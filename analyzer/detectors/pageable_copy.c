@@ -178,6 +178,7 @@ const struct detector detector_pageable_copy = {
 		 "stream follows, the gain has only what the thread did in between.",
 	.fix = "Pin the buffer (cudaMallocHost, cudaHostRegister), once; or synchronise the stream "
 	       "before the copy, so that at least no other thread waits with it.",
+	.waits_bounded = true,
 	.always = DETECTOR_CONTRACT(COPY_ASYNC) | DETECTOR_CONTRACT(COPY_BATCH),
 	.copies = COPIES_PAGEABLE,
 	.judge = judge,

@@ -70,6 +70,8 @@ struct detector {
 	/* What the thread did on a CPU right behind its calls stood in the GPU's way because of
 	 * them: for idle_price.h. */
 	bool idle_behind;
+	/* Its calls may be taken to wait for GPUs for longer than these worked: for idle_price.h. */
+	bool waits_bounded;
 	/* What its threads lose costs the run nothing where the GPU has no time to spare: for idle_price.h. */
 	bool free_behind_work;
 	bool of_code; /* of the whole run: the ranks of a job have it together (of_ranks.h) */

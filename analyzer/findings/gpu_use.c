@@ -265,6 +265,18 @@ static uint64_t fast_copies_ns(const struct idle *idle, const struct idle_gpu *g
 	return stats->devices[callstats_index(stats, process, gpu->device)].fast_copies_ns;
 }
 
+uint64_t gpu_worked_most_ns(const struct idle *idle, const struct idle_gpu *gpu)
+{
+	const struct expect *expect = idle->accounts->expect;
+	uint64_t work_ns = gpu_work_ns(expect, gpu);
+
+	return gpu->n_processes != 1 || gpu->looks.others_n
+		       ? work_ns
+		       : gpu_looks_worked_ns(&gpu->looks, work_ns,
+					     gpu_work_span(expect, gpu).end_ns,
+					     fast_copies_ns(idle, gpu));
+}
+
 void gpu_estimate_idle(const struct expect *expect, struct idle *idle)
 {
 	struct feeders f = {.of_thread =

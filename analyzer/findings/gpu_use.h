@@ -34,6 +34,9 @@ static inline bool gpu_has_others(const struct idle_gpu *gpu)
 /* The GPU that only this rank uses; NULL: unknown, or others do, too. */
 const struct idle_gpu *gpu_of_rank(const struct idle *idle, const struct rank *rank);
 
+/* For how long the GPU was at work that a copy of pageable memory may have waited for, at most: by NVML, or all of its work. */
+uint64_t gpu_worked_most_ns(const struct idle *idle, const struct idle_gpu *gpu);
+
 /* After the last record, when sums are divided by samples: where NVML says of GPUs that they were idle for longer than the calls
  * prove, the rest of it is charged to what the thread that feeds the GPU did. */
 void gpu_estimate_idle(const struct expect *expect, struct idle *idle);

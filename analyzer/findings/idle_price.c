@@ -199,6 +199,40 @@ static void look_for_spare(const struct idle *idle, struct finding *finding, str
 				     finding->what, text_time(texts, sum_ns));
 }
 
+/* ---- waits that are none ---------------------------------------------------------------------- */
+
+static uint64_t worked_most_ns(const struct idle *idle, const struct process *process)
+{
+	uint64_t sum_ns = 0;
+
+	for (size_t i = 0; i < idle->n_gpus; i++)
+		for (size_t k = 0; k < idle->gpus[i].n_processes; k++)
+			if (idle->gpus[i].processes[k] == process)
+				sum_ns += gpu_worked_most_ns(idle, &idle->gpus[i]);
+	return sum_ns;
+}
+
+/*
+ * A copy to memory that the host has not touched yet takes several times as long as the same copy to memory that it has: for page faults, and
+ * not for the GPU. Of what is taken for waits no more than the GPU worked would come back in the next one.
+ */
+static void bound_waits(const struct idle *idle, struct finding *finding, struct arena *texts)
+{
+	uint64_t worked_ns = worked_most_ns(idle, finding->origin.process);
+	uint64_t most_ns = worked_ns * finding->site->cost.threads.n;
+	uint64_t waits_ns = finding->site->hidden_ns;
+	struct cost *cost = &finding->cost;
+
+	if (!cost->gain_known || waits_ns <= most_ns + most_ns / 4 ||
+	    cost->gain_high_ns >= cost_ns(cost))
+		return;
+	cost->gain_high_ns = min_u64(cost_ns(cost), cost->gain_high_ns + waits_ns - most_ns);
+	finding->what = arena_printf(
+		texts,
+		"%s; but the GPU had no more than %s of such work, so that most of it is the copy itself",
+		finding->what, text_time(texts, worked_ns));
+}
+
 void idle_price_sites(const struct findings *f, const struct idle *idle, struct finding *findings,
 		      size_t n, struct arena *texts)
 {
@@ -221,5 +255,7 @@ void idle_price_sites(const struct findings *f, const struct idle *idle, struct 
 		cost->idle_gpu_ns = findings[i].site->idle_gpu_ns;
 		if (findings[i].detector->free_behind_work && !(uint64_t)cost->others_ns)
 			look_for_spare(idle, &findings[i], texts);
+		if (findings[i].detector->waits_bounded)
+			bound_waits(idle, &findings[i], texts);
 	}
 }

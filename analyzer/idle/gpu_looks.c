@@ -76,15 +76,23 @@ void gpu_looks_see_copy(struct idle *idle, const struct record *record)
 	size_t index = streams_device_index(&idle->accounts->work, record);
 	uint32_t gpu = idle->users[index].gpu;
 
-	if (gpu && phase_has(&idle->accounts->expect->phases, record->process, record->ns))
-		idle->gpus[gpu - 1].looks.copies_ns +=
-			copy_most_ns(record_copy(record), record->duration_ns);
+	struct gpu_looks *looks;
+	uint64_t ns;
+
+	if (!gpu || !phase_has(&idle->accounts->expect->phases, record->process, record->ns))
+		return;
+	looks = &idle->gpus[gpu - 1].looks;
+	ns = copy_most_ns(record_copy(record), record->duration_ns);
+	looks->copies_ns += ns;
+	if (copy_is_pinned(record_copy(record)))
+		looks->pinned_ns += ns;
 }
 
 void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other)
 {
 	looks->busy_percent_most = max_u64(looks->busy_percent_most, other->busy_percent_most);
 	looks->copies_ns += other->copies_ns;
+	looks->pinned_ns += other->pinned_ns;
 	looks->all_n += other->all_n;
 	looks->last_ns = max_u64(looks->last_ns, other->last_ns);
 	if (!other->n)
@@ -163,11 +171,22 @@ static uint64_t busy_by_most_ns(const struct gpu_looks *looks, uint64_t work_ns,
 		       (uint64_t)(most * (double)(work_ns + LAG_NS)) + end_ns - looks->last_ns);
 }
 
+static uint64_t kernels_ns(const struct gpu_looks *looks, uint64_t work_ns, uint64_t end_ns)
+{
+	return min_u64(busy_by_mean_ns(looks, work_ns), busy_by_most_ns(looks, work_ns, end_ns));
+}
+
+uint64_t gpu_looks_worked_ns(const struct gpu_looks *looks, uint64_t work_ns, uint64_t end_ns,
+			     uint64_t fast_copies_ns)
+{
+	return min_u64(work_ns,
+		       kernels_ns(looks, work_ns, end_ns) + looks->pinned_ns + fast_copies_ns);
+}
+
 uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns, uint64_t end_ns,
 			   uint64_t fast_copies_ns)
 {
-	uint64_t idle_ns = work_ns - min_u64(busy_by_mean_ns(looks, work_ns),
-					     busy_by_most_ns(looks, work_ns, end_ns));
+	uint64_t idle_ns = work_ns - kernels_ns(looks, work_ns, end_ns);
 
 	/* A copy is no kernel: NVML does not count it. */
 	return idle_ns - min_u64(idle_ns, looks->copies_ns + fast_copies_ns);

@@ -45,7 +45,8 @@ struct gpu_looks {
 	uint64_t busy_percent_most;
 	uint64_t begin_ns, end_ns; /* of these the first and the last one */
 	uint64_t all_n, last_ns; /* all looks in the phase; the last one */
-	uint64_t copies_ns; /* in the phase: of copies NVML says nothing (copy_most_ns) */
+	uint64_t copies_ns,
+		pinned_ns; /* in the phase: of copies NVML says nothing (copy_most_ns); of these, of pinned memory */
 	uint64_t n_rest; /* looks at the rest; sums of these: */
 	uint64_t clock, clock_most, limited[64]; /* MHz; looks with that bit of NVML's reasons */
 	uint64_t n_power, power; /* looks that told of power; the sum of it: mW */
@@ -251,6 +252,10 @@ double gpu_looks_others(const struct gpu_looks *looks);
 /* How long the GPU was idle at least, by its utilisation and the copies that were made, of work_ns, which end then; 0: unknown. */
 uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns, uint64_t end_ns,
 			   uint64_t fast_copies_ns);
+
+/* For how long kernels ran, and copies of pinned memory, at most; work_ns: all the time, for all that is known. */
+uint64_t gpu_looks_worked_ns(const struct gpu_looks *looks, uint64_t work_ns, uint64_t end_ns,
+			     uint64_t fast_copies_ns);
 
 /* For how long the GPU had nothing to do in a working phase of that length, at most, if NVML saw it at work all the time; UINT64_MAX:
  * unknown. Kernels of other processes would count as its work. */

@@ -210,15 +210,18 @@ static inline bool copy_is_pageable(const struct spy_rec_copy *copy)
 /* Of pageable memory no more is on its way when the call is over: docs/CUDA_FACTS.md, "Asynchronous copies of pageable memory". */
 #define COPY_STAGED_BYTES (3 << 20)
 
+static inline bool copy_is_pinned(const struct spy_rec_copy *copy)
+{
+	return copy->src_kind == SPY_MEM_PINNED || copy->dst_kind == SPY_MEM_PINNED;
+}
+
 /* For how long a GPU was copying between it and the host, at most, if the machine is no slower than these; the call took call_ns. */
 static inline uint64_t copy_most_ns(const struct spy_rec_copy *copy, uint64_t call_ns)
 {
-	bool pinned = copy->src_kind == SPY_MEM_PINNED || copy->dst_kind == SPY_MEM_PINNED;
-
 	if (!copy_took_place(copy) || copy->direction == SPY_DIR_D2D ||
 	    copy->direction == SPY_DIR_H2H)
 		return 0;
-	if (pinned)
+	if (copy_is_pinned(copy))
 		return copy->bytes / COPY_PINNED_BYTES_IN_NS;
 	return min_u64(copy->bytes, COPY_STAGED_BYTES + COPY_PAGEABLE_BYTES_IN_NS * call_ns) /
 	       COPY_PAGEABLE_BYTES_IN_NS;

@@ -701,6 +701,50 @@ static void test_nothing_to_spare(void **state)
 			    "problem");
 }
 
+#define COPY_BACK \
+	"copy cudaMemcpyAsync stream=8 direction=d2h src=device dst=pageable bytes=4000000 caller=0x40"
+
+/* In each step of 100 ms a copy back takes 60 ms, which took 1 on an idle GPU; the thread waits right behind it. */
+static json_t *copying_back(struct story *s, unsigned int busy_percent)
+{
+	struct samples m;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	begin_samples(&m);
+	fputs("2us gpu device=0 name=\"A\" uuid=\"GPU-1\" pci=\"0\"\n", m.log);
+	for (i = 0; i < 20; i++) {
+		call(s, 1000, MS, COPY_BACK);
+		wait_for_stream(s, 2000, 0x20);
+	}
+	for (i = 0; i < LONG_STEPS; i++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, 60 * MS, COPY_BACK);
+		wait_for_stream(s, 2000, 0x20);
+		fprintf(m.log, "%lluns gpu_look device=0 busy=%u clock=990 clock_most=1980\n",
+			(unsigned long long)s->ns, busy_percent);
+		s->ns += 40 * MS;
+	}
+	launch(s, 0, 4000);
+	wait_for_stream(s, MS, 0x20);
+	conclude_with(s, &m);
+	return found(s, "pageable-copy");
+}
+
+/* What is taken for waits would come back behind the copies, but for what cannot have been a wait for a GPU that hardly worked. */
+static void test_no_waits(void **state)
+{
+	struct story *s = *state;
+	json_t *finding = copying_back(s, 10);
+	int64_t high_ns = number(finding, "gain_high_ns");
+
+	says(finding, "so that most of it is the copy itself");
+	assert_in_range(high_ns, LONG_STEPS * 45ll * MS, LONG_STEPS * 50ll * MS);
+	finding = copying_back(s, 70);
+	assert_null(strstr(what(finding), "copy itself"));
+	assert_true(number(finding, "gain_high_ns") < high_ns / 4);
+}
+
 /* Layers on two GPUs: each step hands work to both, and waits for the second one. NVML says how much each worked. in_order: by
  * events what each is given comes behind what the other one has, but for `beside` operations of each step. */
 static void layers_in_order(struct story *s, unsigned int first, unsigned int second,
@@ -930,6 +974,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pinning_thread, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_beside_copies, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_to_spare, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compiled_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_once, setup, teardown),
