@@ -1,7 +1,8 @@
 # tests/gpu/jobs.py KIND: jobs as people write them, which are slow for one reason. Prints the shares of the working time of the functions that
-# are timed, by the program's own clock ("TRUTH fetch 43.5"), and a last value, which is the same bare and recorded. KIND: eager trainer
-# generate lightning gp graphs rejit flax agent server sockets sockets_apart lock pool nan amp ode mcmc images embed spectra states bayes;
-# on two GPUs halves and parallel. Each needs the package that it imports; run by tests/gpu/planted.
+# are timed, by the program's own clock ("TRUTH fetch 43.5"), what the loop took, and a last value, which is the same bare and recorded. KIND:
+# eager trainer generate lightning gp graphs rejit flax agent server sockets sockets_apart lock pool nan amp ode mcmc images embed spectra states
+# bayes vision; recommend readout emptycache fragment, and their twins recommend_pinned readout_pinned emptycache_never fragment_never; on two
+# GPUs halves and parallel. Each needs the package that it imports; run by tests/gpu/planted.
 import os
 import sys
 import tempfile
@@ -43,6 +44,7 @@ def end(value):
     wall = time.perf_counter() - started
     for name, seconds in sorted(spent.items(), key=lambda item: item[1]):
         print("TRUTH", name, round(100 * seconds / wall, 1))
+    print("loop", round(wall, 2), "s")
     print("last value", value)
 
 
@@ -697,7 +699,137 @@ def bayes():
         x, y = torch.cat([x, best]), torch.cat([y, torch.sin(best.sum(1, keepdim=True) * 4)])
     end(round(float(y.max()), 1))
 
-KINDS = [eager, trainer, generate, lightning, gp, graphs, rejit, flax, agent, server, sockets, sockets_apart, lock, pool, nan, amp, halves,
+# Tables on the host, whose rows are sent to the GPU. pinned: into memory that is kept, and pinned.
+def recommend(pinned=False):
+    import torch
+    table = torch.randn(2_000_000, 64)
+    net = torch.nn.Sequential(torch.nn.Linear(64 * 26, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 512), torch.nn.ReLU(),
+                              torch.nn.Linear(512, 1)).cuda()
+    optimizer = torch.optim.Adagrad(net.parameters())
+    kept = torch.empty(8192 * 26, 64).pin_memory() if pinned else None
+
+    @timed
+    def gather(ids):
+        return torch.index_select(table, 0, ids.flatten(), out=kept) if pinned else table[ids.flatten()]
+
+    for step in range(160):
+        start_at(step, 10)
+        x = gather(torch.randint(0, 2_000_000, (8192, 26))).to("cuda", non_blocking=pinned).reshape(8192, -1)
+        loss = net(x).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    end(round(float(loss), 2))
+
+
+def recommend_pinned():
+    recommend(True)
+
+
+# Results of 256 MiB come back in each step, to memory that is new each time. pinned: to memory that is kept, and pinned.
+def readout(pinned=False):
+    import torch
+    net = torch.nn.Sequential(*[m for _ in range(8) for m in (torch.nn.Conv2d(64, 64, 3, padding=1), torch.nn.ReLU())]).cuda().eval()
+    x = torch.randn(64, 64, 128, 128, device="cuda")
+    kept = torch.empty(64, 64, 128, 128).pin_memory() if pinned else None
+    with torch.no_grad():
+        for step in range(120):
+            start_at(step, 10)
+            y = net(x)
+            if pinned:
+                kept.copy_(y, non_blocking=True)
+                torch.cuda.synchronize()
+            else:
+                y.cpu()
+    end(round(float(y.sum()), 0))
+
+
+def readout_pinned():
+    readout(True)
+
+
+# The allocator gives everything back in each step. never: it does not, for comparison.
+def emptycache(never=False):
+    import torch
+    net = torch.nn.Sequential(*[m for _ in range(12) for m in (torch.nn.Linear(2048, 2048), torch.nn.GELU())]).cuda()
+    optimizer = torch.optim.AdamW(net.parameters(), 1e-4, fused=True)
+    x = torch.randn(2048, 2048, device="cuda")
+    for step in range(300):
+        start_at(step, 10)
+        loss = (net(x) - x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if not never:
+            torch.cuda.empty_cache()
+    torch.cuda.synchronize()
+    end(round(float(loss), 2))
+
+
+def emptycache_never():
+    emptycache(True)
+
+
+# Batches of any size in little memory: now and then the allocator has to give back what it keeps, and waits for a GPU that works all the time.
+def fragment(memory=0.035):
+    import random
+    import torch
+    random.seed(0)
+    torch.cuda.set_per_process_memory_fraction(memory)
+    net = torch.nn.Sequential(*[m for _ in range(8) for m in (torch.nn.Linear(2048, 2048), torch.nn.GELU())]).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), 1e-3)
+    for step in range(160):
+        start_at(step, 10)
+        loss = net(torch.randn(random.randrange(2000, 26000), 2048, device="cuda")).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    torch.cuda.synchronize()
+    end(torch.cuda.memory_stats()["num_alloc_retries"])
+
+
+def fragment_never():
+    fragment(0.9)
+
+
+# Five epochs; cuDNN tries its kernels, and compiles some, in the first one.
+def vision():
+    import numpy
+    import torch
+    import torchvision
+    torch.backends.cudnn.benchmark = True
+
+    class Pictures(torch.utils.data.Dataset):
+        def __len__(self):
+            return 64 * 40
+
+        def __getitem__(self, i):
+            return numpy.random.default_rng(i).standard_normal((3, 96, 96), dtype=numpy.float32), i % 100
+
+    net = torchvision.models.resnet50(num_classes=100).cuda().to(memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(net.parameters(), 0.01, momentum=0.9)
+    loader = torch.utils.data.DataLoader(Pictures(), 64, num_workers=8, pin_memory=True, persistent_workers=True)
+
+    @timed
+    def keep(path):
+        torch.save(net.state_dict(), path)
+
+    for epoch in range(5):
+        start_at(epoch, 1)
+        for x, y in loader:
+            x, y = x.cuda(non_blocking=True).to(memory_format=torch.channels_last), y.cuda(non_blocking=True)
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                loss = torch.nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        with tempfile.TemporaryDirectory() as folder:
+            keep(os.path.join(folder, "net.pt"))
+    end(0)
+
+
+KINDS = [recommend, recommend_pinned, readout, readout_pinned, emptycache, emptycache_never, fragment, fragment_never, vision, eager,
+         trainer, generate, lightning, gp, graphs, rejit, flax, agent, server, sockets, sockets_apart, lock, pool, nan, amp, halves,
          parallel, ode, mcmc, images, embed, spectra, states, bayes]
 if __name__ == "__main__":
     run = {kind.__name__: kind for kind in KINDS}[sys.argv[1]]
