@@ -387,8 +387,8 @@ static void end_on_own_stack(void *data)
 		spy_session->board->frequency = frequency;
 		atomic_store(&spy_session->frequency, frequency);
 	}
-	if (!*from_signal)
-		complete_trace(refined);
+	if (!*from_signal) /* what was another user's is written again by the one that it is given to */
+		complete_trace(refined || spy_session->given);
 	wait_for_stores();
 	spy_truncation_repair(NULL);
 	SPY_EACH(final);
