@@ -576,6 +576,14 @@ static void add_steps(struct report *report, const struct idle_writer *w, const 
 
 /* ---- collective operations ------------------------------------------------------------------- */
 
+/* Those who cost most first, whatever order ranks were read in. */
+static int by_wait(const void *a, const void *b)
+{
+	const struct share_row *x = a, *y = b;
+
+	return COMPARE(y->wait_ns, x->wait_ns) ?: COMPARE(x->rank, y->rank);
+}
+
 static const struct table *shares(const struct idle_writer *w, const struct ranks *ranks,
 				  const struct rank_group *group)
 {
@@ -595,6 +603,8 @@ static const struct table *shares(const struct idle_writer *w, const struct rank
 						    : 0,
 				.count = group->last[i].count,
 				.wait_ns = group->last[i].ns};
+	if (n)
+		qsort(rows, n, sizeof(*rows), by_wait);
 	return nested(w, &shares_kind, rows, n);
 }
 
