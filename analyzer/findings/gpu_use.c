@@ -71,6 +71,22 @@ const char *gpu_why_unknown(const struct callstats *stats, const struct idle_gpu
 								: gpu_why_uncertain(stats, gpu);
 }
 
+bool gpu_waits_prove_work(const struct accounting *a, const struct idle_gpu *gpu)
+{
+	uint64_t used = a->gpus_used[gpu->processes[0]->trace->index];
+	uint32_t fn;
+
+	if (gpu->n_processes > 1 || __builtin_popcountll(used) != 1)
+		return false;
+	for (fn = 0; fn < a->model->set->functions.count && fn < a->stats->n_functions; fn++)
+		if ((a->model->set->functions.all[fn].does == FUNCTION_SHOWS_OTHERS ||
+		     a->model->set->functions.all[fn].does == FUNCTION_WAITS_FOR_OTHERS) &&
+		    (a->stats->direct[fn].count + a->stats->nested[fn].count ||
+		     filter_saw_call(a->filtering, fn)))
+			return false;
+	return true;
+}
+
 const struct thread *gpu_feeder(const struct idle *idle, const struct idle_gpu *gpu)
 {
 	const struct thread *thread, *best = NULL;
@@ -270,7 +286,7 @@ uint64_t gpu_worked_most_ns(const struct idle *idle, const struct idle_gpu *gpu)
 	const struct expect *expect = idle->accounts->expect;
 	uint64_t work_ns = gpu_work_ns(expect, gpu);
 
-	return gpu->n_processes != 1 || gpu->looks.others_n
+	return gpu->looks.others_n || !gpu_waits_prove_work(idle->accounts, gpu)
 		       ? work_ns
 		       : gpu_looks_worked_ns(&gpu->looks, work_ns,
 					     gpu_work_span(expect, gpu).end_ns,

@@ -34,6 +34,10 @@ static inline bool gpu_has_others(const struct idle_gpu *gpu)
 /* The GPU that only this rank uses; NULL: unknown, or others do, too. */
 const struct idle_gpu *gpu_of_rank(const struct idle *idle, const struct rank *rank);
 
+/* Is a wait for the GPU certainly a wait for its own work, and not for another one's, or for a
+ * function on the host, or another device? */
+bool gpu_waits_prove_work(const struct accounting *a, const struct idle_gpu *gpu);
+
 /* For how long the GPU was at work that a copy of pageable memory may have waited for, at most: by NVML, or all of its work. */
 uint64_t gpu_worked_most_ns(const struct idle *idle, const struct idle_gpu *gpu);
 

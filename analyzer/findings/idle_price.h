@@ -17,8 +17,8 @@
 
 /* Of the findings of calls, and before all else here. Those of a process of whose GPUs nothing is
  * certain have no such price. One that lies behind the work of GPUs without time to spare may be
- * harmless (free_behind_work), and says so. What cannot have
- * been a wait for a GPU's work is gained by its cure (waits_bounded). */
+ * harmless (free_behind_work), and says so. What cannot have been a wait for a GPU's work is gained
+ * by its cure (waits_bounded). */
 void idle_price_sites(const struct findings *f, const struct idle *idle, struct finding *findings,
 		      size_t n, struct arena *texts);
 

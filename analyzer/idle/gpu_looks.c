@@ -75,7 +75,6 @@ void gpu_looks_see_copy(struct idle *idle, const struct record *record)
 {
 	size_t index = streams_device_index(&idle->accounts->work, record);
 	uint32_t gpu = idle->users[index].gpu;
-
 	struct gpu_looks *looks;
 	uint64_t ns;
 

@@ -66,24 +66,6 @@ static const struct table_kind gpus_kind = {
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
-/* Is a wait for the GPU certainly a wait for its own work, and not for another one's, or for a
- * function on the host, or another device? */
-static bool waits_prove_work(const struct accounting *a, const struct idle_gpu *gpu)
-{
-	uint64_t used = a->gpus_used[gpu->processes[0]->trace->index];
-	uint32_t fn;
-
-	if (gpu->n_processes > 1 || __builtin_popcountll(used) != 1)
-		return false;
-	for (fn = 0; fn < a->model->set->functions.count && fn < a->stats->n_functions; fn++)
-		if ((a->model->set->functions.all[fn].does == FUNCTION_SHOWS_OTHERS ||
-		     a->model->set->functions.all[fn].does == FUNCTION_WAITS_FOR_OTHERS) &&
-		    (a->stats->direct[fn].count + a->stats->nested[fn].count ||
-		     filter_saw_call(a->filtering, fn)))
-			return false;
-	return true;
-}
-
 #define FEW_SAMPLES 30 /* fewer make a share uncertain by more than it may be large */
 
 static void describe_feeder(const struct idle_writer *w, const struct idle_gpu *gpu,
@@ -367,7 +349,7 @@ static struct gpu_row describe(const struct idle_writer *w, size_t number)
 		row.busy_ns = gpu->exact.busy_ns;
 	} else {
 		row.idle_ns = min_u64(row.certain_ns + row.estimated_ns, row.work_ns);
-		if (!unknown && waits_prove_work(w->idle->accounts, gpu))
+		if (!unknown && gpu_waits_prove_work(w->idle->accounts, gpu))
 			row.busy_ns =
 				min_u64(busy_certain_ns(w->idle, gpu), row.work_ns - row.idle_ns);
 		row.idle_max_ns = row.work_ns - row.busy_ns;
