@@ -192,7 +192,7 @@ uint64_t gpu_looks_idle_ns(const struct gpu_looks *looks, uint64_t work_ns, uint
 }
 
 /*
- * A short gap between kernels is none to NVML: `tests/gpu/jobs.py emptycache` was at work for 85 % of its time (by its twin without gaps), and for 95 %
+ * A short gap between kernels is none to NVML: a loop like `tests/gpu/jobs.py emptycache` was at work for 85 % of its time (by its twin without gaps), and for 95 %
  * by NVML; one of 99 % by CUPTI for 100 % (H200).
  */
 #define BUSY_PERCENT 99

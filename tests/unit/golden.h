@@ -44,4 +44,10 @@ static inline void golden_compare(const char *name, const char *suffix, const ch
 	free(wanted);
 }
 
+/* A test of the log NAME.log there, by `check`, whose state is that name. */
+#define GOLDEN_TEST(of) \
+	{ \
+#of, check, NULL, NULL, #of \
+	}
+
 #endif

@@ -255,8 +255,9 @@ static const struct {
 	{"change", show_change}, {"timeline", show_timeline},
 };
 
-static void check(const char *name)
+static void check(void **state)
 {
+	const char *name = *state;
 	char path[PATH_MAX + 64], *dir = scratch_make(), *text;
 	size_t size;
 	FILE *out;
@@ -276,37 +277,13 @@ static void check(const char *name)
 	scratch_remove(dir);
 }
 
-static void test_mixed(void **state)
-{
-	(void)state;
-	check("mixed");
-}
-
-static void test_locks(void **state)
-{
-	(void)state;
-	check("locks");
-}
-
-static void test_sharing(void **state)
-{
-	(void)state;
-	check("sharing");
-}
-
-static void test_ranks(void **state)
-{
-	(void)state;
-	check("ranks");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mixed),
-		cmocka_unit_test(test_locks),
-		cmocka_unit_test(test_sharing),
-		cmocka_unit_test(test_ranks),
+		GOLDEN_TEST(mixed),
+		GOLDEN_TEST(locks),
+		GOLDEN_TEST(sharing),
+		GOLDEN_TEST(ranks),
 	};
 
 	golden_find();

@@ -128,8 +128,9 @@ static void check_widths(const char *dir)
 	unsetenv("COLUMNS");
 }
 
-static void check(const char *name)
+static void check(void **state)
 {
+	const char *name = *state;
 	char path[PATH_MAX + 64], *dir = scratch_make(), *text = NULL;
 	size_t i, size;
 	FILE *out;
@@ -152,42 +153,11 @@ static void check(const char *name)
 	scratch_remove(dir);
 }
 
-static void test_pageable(void **state)
-{
-	(void)state;
-	check("pageable");
-}
-
-static void test_killed(void **state)
-{
-	(void)state;
-	check("killed");
-}
-
-static void test_locks(void **state)
-{
-	(void)state;
-	check("locks");
-}
-
-static void test_sharing(void **state)
-{
-	(void)state;
-	check("sharing");
-}
-
-static void test_turns(void **state)
-{
-	(void)state;
-	check("turns");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pageable), cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_locks),    cmocka_unit_test(test_sharing),
-		cmocka_unit_test(test_turns),
+		GOLDEN_TEST(pageable), GOLDEN_TEST(killed), GOLDEN_TEST(locks),
+		GOLDEN_TEST(sharing),  GOLDEN_TEST(turns),
 	};
 
 	golden_find();
