@@ -64,6 +64,19 @@ static const char *by_turns(struct arena *texts, const struct ranks *ranks,
 			: "");
 }
 
+static const char *other_work(struct arena *texts, const struct ranks *ranks,
+			      const struct straggler *h)
+{
+	double times = straggler_share(ranks, h->rank);
+
+	if (times <= 1)
+		return "its GPU had other work than the others'";
+	return arena_printf(texts,
+			    "its GPU had more work than the others': in all-to-all exchanges it "
+			    "received %.1f times what they did on average",
+			    times);
+}
+
 static void conclude(const struct ranks *ranks, struct found *found)
 {
 	struct arena *texts = found->texts;
@@ -77,15 +90,18 @@ static void conclude(const struct ranks *ranks, struct found *found)
 		finding->what = arena_printf(texts, "%s; its GPU works longer than theirs",
 					     straggler_words(texts, &h));
 	else if (h.mostly)
-		finding->what = arena_printf(texts, "%s; its GPU had other work than the others'",
-					     straggler_words(texts, &h));
+		finding->what = arena_printf(texts, "%s; %s", straggler_words(texts, &h),
+					     other_work(texts, ranks, &h));
 	else
 		finding->what = by_turns(texts, ranks, &h);
 	finding->fix =
-		h.stages ? "Move layers from that rank's stage to the others', until all wait as "
-			   "long in sends and receives. What they wait then is the "
-			   "schedule's: more microbatches a step make it less."
-			 : detector_uneven_work.fix;
+		h.mostly && straggler_share(ranks, h.rank) > 1
+			? "Even out what each rank receives: a limit or a balancing loss for "
+			  "experts, experts placed by how much they get, shards of equal size."
+		: h.stages ? "Move layers from that rank's stage to the others', until all wait as "
+			     "long in sends and receives. What they wait then is the "
+			     "schedule's: more microbatches a step make it less."
+			   : detector_uneven_work.fix;
 }
 
 const struct detector detector_uneven_work = {

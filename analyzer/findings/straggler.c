@@ -13,6 +13,7 @@
 #define OUTSTANDING_PERCENT 35 /* … or this, if no other rank has a third of what it has */
 #define OUTSTANDING_TIMES 3
 #define GPU_PERCENT 60 /* of a rank's lateness, its GPU's part, to blame that */
+#define MORE_TIMES 1.1 /* received what the others did, to have more work than they have */
 #define SAME_PERCENT 80 /* of its late operations, those with no more work than the others had */
 /* Of all steps, or else operations, those in which it was last: a slow GPU is always slow */
 #define ALWAYS_PERCENT 60
@@ -50,10 +51,25 @@ static bool is_by_gpu(const struct rank *rank)
 	       part_of(GPU_PERCENT, usual_ns(rank));
 }
 
+double straggler_share(const struct ranks *ranks, const struct rank *rank)
+{
+	double others = 0;
+
+	for (size_t i = 0; i < ranks->n; i++) {
+		if (!ranks->all[i]->exchanged_bytes)
+			return 0;
+		if (ranks->all[i] != rank)
+			others += (double)ranks->all[i]->exchanged_bytes;
+	}
+	return others > 0 ? (double)rank->exchanged_bytes * (double)(ranks->n - 1) / others : 0;
+}
+
 static enum straggler_by judge_rank(const struct ranks *ranks, const struct rank *rank)
 {
 	if (!is_by_gpu(rank))
 		return STRAGGLER_BY_HOST;
+	if (straggler_share(ranks, rank) >= MORE_TIMES)
+		return STRAGGLER_BY_WORK;
 	return rank->gpu_late_same_work * 100 >= rank->gpu_late_count * SAME_PERCENT &&
 			       is_always_last(ranks, rank)
 		       ? STRAGGLER_BY_GPU

@@ -34,6 +34,9 @@ struct straggler {
 
 struct straggler straggler_find(const struct ranks *ranks);
 
+/* Received in all-to-alls, in times of the mean of the other ranks; 0: nothing was, or not by all. */
+double straggler_share(const struct ranks *ranks, const struct rank *rank);
+
 /* Why a rank's thread is late. */
 struct straggler_reason {
 	const struct idle_sum *sum; /* the largest of it; NULL: nothing is known */

@@ -128,8 +128,10 @@ static void emit_comm(struct feed *f, uint32_t number, const struct operation_ro
 
 static struct rank_op *op_new(struct feed *f, const struct operation_row *row, bool aside)
 {
-	struct rank_op *op = xcalloc(1, sizeof(*op) + DIGEST_OPERATION_CAUSES * sizeof(*op->parts));
+	struct rank_op *op =
+		xcalloc(1, sizeof(*op) + DIGEST_OPERATION_CAUSES * sizeof(*op->own_parts));
 
+	op->parts = op->own_parts;
 	op->row = row;
 	op->aside = aside;
 	op->launched = true;

@@ -138,14 +138,33 @@ static void take_lane(struct rank_op *op, struct rank_lane *lane,
 			(struct rank_launch){launch->begin_ns, launch->end_ns};
 }
 
+struct rank_op *rank_op_hold(struct rank_op *op)
+{
+	op->held++;
+	return op;
+}
+
+void rank_op_release(struct rank_op *op)
+{
+	if (!op)
+		return;
+	if (op->held) {
+		op->held--;
+		return;
+	}
+	rank_op_release(op->lead);
+	free(op);
+}
+
 struct rank_op *rank_op_new(struct ranks *ranks, const struct thread *thread, uint64_t ns,
 			    const struct completed_call *launch, uint32_t device)
 {
 	struct rank_lane *lane = rank_lane_get(ranks, thread);
 	struct lane_part parts[PARTS_MOST];
 	uint32_t n_parts = lane ? rank_lane_take(ranks, lane, parts) : 0, i;
-	struct rank_op *op = xcalloc(1, sizeof(*op) + n_parts * sizeof(*op->parts));
+	struct rank_op *op = xcalloc(1, sizeof(*op) + n_parts * sizeof(*op->own_parts));
 
+	op->parts = op->own_parts;
 	op->launched = launch != NULL;
 	op->first = true;
 	op->holes = holes_of(thread->process);

@@ -217,7 +217,7 @@ static uint64_t left_open(const struct clock_bounds *b)
 /*
  * No receive ends before its send: the last of the data comes from there. A send may end long before its receive has begun, where
  * the data fit into NCCL's buffers. So a rank's receives bound its timer's offset from below and its sends from above,
- * closely where the receiver has waited for the data.
+ * closely where the receiver has waited for the data. Of several messages in one kernel the ends are not known.
  */
 static void bound_by_message(struct rank_member *reference, const struct rank_op *op,
 			     const struct rank_op *other)
@@ -242,7 +242,8 @@ static void see_message(struct rank_member *reference, const struct rank_instanc
 	const struct rank_op *a = message->ops, *b = a ? a->next : NULL;
 
 	if (!rank_func_is_between_two(message->func) || !b || !a->ran || !b->ran ||
-	    a->by_host_times || b->by_host_times || a->member->fitted == b->member->fitted)
+	    a->by_host_times || b->by_host_times || a->one_of_several || b->one_of_several ||
+	    a->member->fitted == b->member->fitted)
 		return;
 	if (b->member->fitted)
 		bound_by_message(reference, a, b);

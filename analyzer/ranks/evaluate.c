@@ -78,6 +78,18 @@ static bool takes(const struct rank_instance *instance, const struct rank_op *op
 			    func == SPY_NCCL_REDUCE || func == SPY_NCCL_GATHER);
 }
 
+/* An all-to-all is a collective, whatever NCCL makes it of. */
+static bool is_message(const struct rank_instance *instance)
+{
+	return rank_func_is_between_two(instance->func) && !instance->ops->exchange;
+}
+
+/* Of a message in an all-to-all the others wait for who sends it, not for who receives it. */
+static bool may_be_last(const struct rank_instance *instance, const struct rank_op *op)
+{
+	return !op->exchange || op->member->number == instance->key.from;
+}
+
 static size_t count_aligned(const struct rank_instance *instance)
 {
 	size_t n = 0;
@@ -120,13 +132,35 @@ static bool went_ahead(const struct rank_op *op, const struct rank_op *last)
 	       op->left_ns + (int64_t)error_between(op, last) < last->arrival_ns;
 }
 
+/*
+ * Of several messages in one kernel the ends are not known: a receive ends no earlier than its send begins. Whether a send waits is
+ * not known.
+ */
+static void find_end(const struct rank_instance *instance, struct rank_op *op,
+		     const struct rank_op *last)
+{
+	bool receives = op->member->number == instance->key.to;
+
+	if (!op->one_of_several || !op->aligned || !receives || last->arrival_ns <= op->left_ns)
+		return;
+	op->end_ns += (uint64_t)(last->arrival_ns - op->left_ns);
+	op->left_ns = last->arrival_ns;
+}
+
+static bool may_wait(const struct rank_instance *instance, const struct rank_op *op)
+{
+	bool sends = op->one_of_several && op->member->number != instance->key.to;
+
+	return takes(instance, op) && !sends;
+}
+
 /* How long it waited for the last one; 0: no longer than clocks can tell. */
 static uint64_t wait_for(const struct rank_instance *instance, const struct rank_op *op,
 			 const struct rank_op *last)
 {
 	int64_t wait_ns = last->arrival_ns - op->arrival_ns;
 
-	if (op == last || !takes(instance, op) || wait_ns <= 0 || went_ahead(op, last) ||
+	if (op == last || !may_wait(instance, op) || wait_ns <= 0 || went_ahead(op, last) ||
 	    (uint64_t)wait_ns <= error_between(op, last))
 		return 0;
 	return min_u64((uint64_t)wait_ns, op->end_ns - op->begin_ns);
@@ -169,7 +203,10 @@ static void add_waits(struct ranks *ranks, const struct rank_instance *instance,
 		      struct evaluated *e)
 {
 	for (struct rank_op *op = instance->ops; e->last && op; op = op->next) {
-		uint64_t ns = op->aligned ? wait_for(instance, op, e->last) : 0;
+		uint64_t ns;
+
+		find_end(instance, op, e->last);
+		ns = op->aligned ? wait_for(instance, op, e->last) : 0;
 
 		op->wait_ns = take_new(&op->member->waited_until_ns, op->begin_ns, ns);
 		if (!op->wait_ns || op->member->rank == e->last->member->rank)
@@ -179,7 +216,7 @@ static void add_waits(struct ranks *ranks, const struct rank_instance *instance,
 			e->first = op;
 		}
 		e->wait_ns += op->wait_ns;
-		if (e->working && rank_func_is_between_two(instance->func))
+		if (e->working && is_message(instance))
 			op->member->rank->messages_wait_ns += op->wait_ns;
 		if (e->working)
 			add_waited_for(ranks, op->member->rank, e->last->member->rank, op->wait_ns);
@@ -215,8 +252,9 @@ static void find_paid(struct evaluated *e)
 	struct rank_member *member = e->last->member;
 	uint64_t all_ns = e->late_ns, since_ns, back_ns;
 
-	if (!e->last->continues)
+	if (!e->last->continues && member->paid_ns != e->last->submit_begin_ns)
 		member->behind_ns = 0;
+	member->paid_ns = e->last->submit_begin_ns;
 	since_ns = e->last->begin_ns - min_u64(member->ended_ns, e->last->begin_ns);
 	back_ns = (uint64_t)(e->last->continues ? member->slower * (double)since_ns : 0);
 	e->late_ns -= min_u64(member->behind_ns, all_ns);
@@ -284,8 +322,8 @@ static void add_times(const struct rank_instance *instance, const struct evaluat
 		} else if (e->working) { /* of a graph these are not all that it did */
 			rank->in_collectives_ns += op->wait_ns;
 		}
-		rank->timed += op->aligned && !op->aside;
-		rank->messages += rank_func_is_between_two(instance->func);
+		rank->timed += op->aligned && !op->aside && may_be_last(instance, op);
+		rank->messages += is_message(instance);
 	}
 }
 
@@ -300,12 +338,14 @@ static void add_share(struct rank_share **shares, size_t *n, const struct evalua
 	share->ns += e->wait_ns;
 }
 
-/* From the last arrival to the first end. */
+/* From the last arrival to the first end; 0: not known. */
 static uint64_t transfer_of(const struct rank_instance *instance)
 {
 	int64_t arrival_ns = INT64_MIN, left_ns = INT64_MAX;
 
 	for (const struct rank_op *op = instance->ops; op; op = op->next) {
+		if (op->one_of_several)
+			return 0;
 		if (!op->aligned)
 			continue;
 		if (op->arrival_ns > arrival_ns)
@@ -412,6 +452,15 @@ static void show(struct ranks *ranks, struct rank_instance *instance, const stru
 
 /* ---- an operation ---------------------------------------------------------------------------- */
 
+/* When the ranks were together before an operation; another message of its kernel is not before it. */
+static void find_met(const struct rank_op *op)
+{
+	struct rank_member *member = op->member;
+
+	if (member->met_launch_ns != op->submit_begin_ns)
+		member->met_ns = member->met_after_ns;
+}
+
 /* When the ranks were together last, by its GPU's timer and on the clock of its host. */
 static void set_met(const struct rank_instance *instance)
 {
@@ -425,7 +474,8 @@ static void set_met(const struct rank_instance *instance)
 			continue;
 		if (!op->by_host_times)
 			end_ns += (uint64_t)member->host_offset_ns - member->host_error_ns;
-		member->met_ns = end_ns > op->ran_ns ? op->ran_ns : end_ns;
+		member->met_after_ns = end_ns > op->ran_ns ? op->ran_ns : end_ns;
+		member->met_launch_ns = op->submit_begin_ns;
 	}
 }
 
@@ -489,8 +539,10 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 	struct rank_step_part step = {.last = NULL};
 	uint64_t late_ns;
 
-	for (struct rank_op *op = instance->ops; op; op = op->next)
+	for (struct rank_op *op = instance->ops; op; op = op->next) {
+		find_met(op);
 		rank_reasons_see(op);
+	}
 	e.working = is_working(ranks, instance);
 	if (!instance->comm->key.graphs) {
 		rank_order_compare(ranks, instance);
@@ -524,8 +576,7 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 	add_to_places(ranks, instance, &e);
 	if (e.working) {
 		rank_parts_next(&ranks->parts);
-		if (!rank_func_is_between_two(
-			    instance->func)) /* of pipelines each has its own code */
+		if (!is_message(instance)) /* of pipelines each has its own code */
 			rank_unshared_see(instance);
 	}
 	if (e.last)

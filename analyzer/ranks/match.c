@@ -61,7 +61,7 @@ static void instance_free(struct ranks *ranks, struct rank_instance *instance)
 			HASH_DEL(w->pending, op);
 		comm->n_ops--;
 		w->n_ops--;
-		free(op);
+		rank_op_release(op);
 	}
 	*(instance->prev ? &instance->prev->next : &comm->first) = instance->next;
 	*(instance->next ? &instance->next->prev : &comm->last) = instance->prev;
@@ -103,9 +103,12 @@ static int64_t left_of(const struct rank_instance *instance, int64_t before_ns)
 {
 	int64_t left_ns = INT64_MIN;
 
-	for (const struct rank_op *op = instance->ops; op; op = op->next)
-		if (op->aligned && op->left_ns > left_ns)
-			left_ns = op->left_ns;
+	for (const struct rank_op *op = instance->ops; op; op = op->next) {
+		int64_t ns = op->one_of_several ? op->arrival_ns : op->left_ns;
+
+		if (op->aligned && ns > left_ns)
+			left_ns = ns;
+	}
 	return left_ns == INT64_MIN ? before_ns : left_ns;
 }
 
@@ -186,8 +189,10 @@ void rank_comm_free(struct ranks *ranks, struct rank_comm *comm)
 	while (comm->first)
 		instance_free(ranks, comm->first);
 	HASH_CLEAR(by_number, comm->by_number);
-	for (size_t i = 0; i < comm->n_members; i++)
+	for (size_t i = 0; i < comm->n_members; i++) {
+		rank_op_release(comm->members[i]->message);
 		free(comm->members[i]);
+	}
 	free(comm->members);
 	free(comm);
 }
@@ -334,6 +339,49 @@ static void see_rank(struct rank_member *member, const struct rank_op *op, uint6
 	rank->last_ns = max_u64(rank->last_ns, ns);
 }
 
+/*
+ * A kernel with several messages: what NCCL says of each of them is how long one part of it took, and that of a receive
+ * may be the send beside it (measured: NCCL 2.28.9, a receive of 56 MiB beside a send of 8 MiB). What the thread and the GPU did
+ * before is with the first of them.
+ */
+static void follow(struct rank_op *op, struct rank_op *before)
+{
+	struct rank_op *lead = before->lead ?: before;
+
+	before->one_of_several = op->one_of_several = true;
+	op->lead = rank_op_hold(lead);
+	op->parts = lead->parts;
+	op->n_parts = lead->n_parts;
+	op->gpu_operations = lead->gpu_operations;
+	op->continues = lead->continues;
+	op->first = lead->first;
+}
+
+/* A message to itself is a copy within its GPU: it tells an all-to-all, of which it is the first one. */
+static bool is_to_itself(const struct rank_member *member,
+			 const struct spy_rec_collective *operation)
+{
+	return rank_func_is_between_two(operation->func) && operation->peer >= 0 &&
+	       (uint32_t)operation->peer == member->number;
+}
+
+static void see_message(struct rank_member *member, struct rank_op *op,
+			const struct spy_rec_collective *operation)
+{
+	uint64_t count = min_u64(operation->count, NUMBER_MOST / 256);
+
+	if (member->message && member->message->launched && op->launched &&
+	    member->message->submit_begin_ns == op->submit_begin_ns)
+		follow(op, member->message);
+	rank_op_release(member->message);
+	member->message = rank_op_hold(op);
+	if (is_to_itself(member, operation))
+		member->exchange_ns = op->submit_begin_ns;
+	op->exchange = op->launched && member->exchange_ns == op->submit_begin_ns;
+	if (op->exchange && operation->func == SPY_NCCL_RECV)
+		member->rank->exchanged_bytes += count * operation->bytes_each;
+}
+
 /* It has a number among the others, but no times. */
 static void see_captured(struct ranks *ranks, struct rank_member *member,
 			 const struct spy_rec_collective *operation)
@@ -362,9 +410,17 @@ static bool take_submitted(struct ranks *ranks, const struct rank_submitted_even
 		see_captured(ranks, member, operation);
 		return true;
 	}
+	if (is_to_itself(member,
+			 operation)) { /* it waits for none, and NCCL does not say when it ran */
+		see_message(member, op, operation);
+		rank_op_release(op);
+		return true;
+	}
 	instance = instance_get(member->comm, &key, operation);
 	if (!take_member(instance, member))
 		return false;
+	if (rank_func_is_between_two(operation->func))
+		see_message(member, op, operation);
 	op_add(ranks, instance, member, op);
 	op->site = site_of(ranks, instance, event, site);
 	seen = seen_as(op, operation);

@@ -51,7 +51,9 @@ struct rank {
 	uint64_t wait_ns; /* of that, until the last rank came */
 	uint64_t *
 		waited_for_ns; /* of wait_ns, by index of the rank it waited for; n of them: ranks.n; owned */
-	uint64_t messages, messages_wait_ns; /* its sends and receives; of wait_ns, in these */
+	uint64_t messages,
+		messages_wait_ns; /* its sends and receives, without those of an all-to-all; of wait_ns, in these */
+	uint64_t exchanged_bytes; /* that it received in all-to-alls, also from itself */
 	uint64_t
 		last_count; /* operations in which it was the last one, by more than the clocks' error */
 	uint64_t caused_ns; /* others' waits for it, all of them together */

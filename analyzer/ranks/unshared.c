@@ -18,9 +18,13 @@
 
 void rank_unshared_see(const struct rank_instance *instance)
 {
-	for (const struct rank_op *op = instance->ops; op; op = op->next)
-		for (uint32_t i = 0; i < op->n_parts && !op->first; i++)
-			op->parts[i].place->spent_ns += op->parts[i].ns;
+	for (struct rank_op *op = instance->ops; op; op = op->next) {
+		struct rank_op *of = op->lead ?: op; /* whose parts they are */
+
+		for (uint32_t i = 0; i < of->n_parts && !of->first && !of->spent; i++)
+			of->parts[i].place->spent_ns += of->parts[i].ns;
+		of->spent = true;
+	}
 }
 
 void rank_unshared_finish(struct ranks *ranks)

@@ -201,8 +201,9 @@ struct rank_member {
 	struct rank_pair pair; /* of it and the communicator's first member */
 	/* By the GPU's own timer: until then its operations, and its waits, are in the sums. */
 	uint64_t busy_until_ns, waited_until_ns;
-	/* The operation before, when instances are evaluated: its end on the host's clock; 0 unknown. */
-	uint64_t met_ns;
+	/* The operation before, when instances are evaluated: its end on the host's clock; 0 unknown. Of several messages of one kernel it is
+	 * the kernel's: met_after_ns is for what comes behind the launch of that time. */
+	uint64_t met_ns, met_after_ns, met_launch_ns;
 	struct rank_lag lag;
 	/* So far it is behind the others since something waited for its operations: evaluate.c. */
 	uint64_t behind_ns;
@@ -213,6 +214,9 @@ struct rank_member {
 	uint64_t sampled_end_ns; /* of its operation before, by the GPU's timer: sample.c */
 	size_t sampled_comm_1; /* its communicator in the rank's samples */
 	struct rank_messages messages;
+	struct rank_op *message; /* the last one that it submitted; NULL: none; held */
+	uint64_t paid_ns; /* launch of the last operation that it was late in */
+	uint64_t exchange_ns; /* launch of its last kernel with a message to itself; 0: none */
 	/* Of the block that is evaluated. */
 	struct clock_fit fit; /* to the timer of the reference */
 	bool fitted; /* by many operations, not by a few and no better */
@@ -248,14 +252,21 @@ struct rank_op {
 	bool launched; /* the launch is known; else its times are those of the record */
 	bool continues; /* nothing has waited for the communicator's operation before it, which may be going on still */
 	bool first; /* its lane's first one or first behind a hole, or of no lane: what the thread did before is not known */
+	bool exchange; /* a message of an all-to-all: all ranks send to all of them, and to themselves */
+	bool one_of_several; /* messages of one kernel: only its begin is known, not when this one of them ended */
 	bool in_a_row; /* nothing else was handed over since an operation like this */
 	bool aligned;
 	bool aside; /* in none of the sums: a digest has it because it came late */
 	bool reference; /* of the rank by which steps are counted */
+	/* The first message of its kernel, which has what the thread did before; NULL: it is no message, or the first. */
+	struct rank_op *lead;
+	uint32_t held; /* by others than its instance */
+	bool spent; /* its parts are in the sums of their places */
 	double since_met; /* of what its parts are since the ranks met last, at most: so much is */
 	UT_hash_handle hh;
 	uint32_t n_parts;
-	struct rank_part parts[];
+	struct rank_part *parts; /* its own or its lead's */
+	struct rank_part own_parts[];
 };
 
 /* An operation of all ranks of a communicator, or of two of them. */
@@ -397,6 +408,10 @@ bool rank_working(const struct ranks *ranks, const struct process *process, uint
 void rank_capture_comm(struct ranks *ranks, const struct record *record);
 void rank_capture_collective(struct ranks *ranks, const struct record *record);
 void rank_capture_ran(struct ranks *ranks, const struct record *record);
+
+/* For as long as somebody has to look into it; the release of the last one frees it. */
+struct rank_op *rank_op_hold(struct rank_op *op);
+void rank_op_release(struct rank_op *op);
 
 /* The communicator of that number; NULL: unknown. */
 struct lane_comm *rank_lane_comm(const struct ranks_work *w, uint32_t process, uint32_t number);

@@ -310,7 +310,7 @@ static const char *summary(const struct idle_writer *w, const struct ranks *rank
 				     (double)(row->busy_ns - min_u64(rank->wait_ns, row->busy_ns)),
 				     (double)known_ns),
 			text_percent(w->texts, (double)row->idle_ns, (double)known_ns));
-	} else if (row->idle_ns) {
+	} else if (row->idle_ns && row->idle_ns >= row->work_ns / 1000) {
 		words = arena_printf(w->texts, "%s: idle %s or more", words,
 				     text_percent(w->texts, (double)row->idle_ns, whole));
 	}
@@ -335,10 +335,10 @@ static const char *held_words(const struct idle_writer *w, const struct rank *ra
 	const char *largest = idle_causes_largest(w, causes, rank->late_ns);
 
 	return arena_printf(w->texts,
-			    "%s held the others up for %s, last in %s of %s; the others' GPUs "
+			    "%s held the others up for %s, last in %llu of %s; the others' GPUs "
 			    "waited %s in all. What it did that they did not, or for longer: %s",
 			    text_rank_name(w->texts, rank), text_time(w->texts, rank->late_ns),
-			    text_count(w->texts, rank->last_count, "collective"),
+			    (unsigned long long)rank->last_count,
 			    text_count(w->texts, rank->timed, "collective"),
 			    text_time(w->texts, rank->caused_ns),
 			    largest ?: "nothing that was recorded");
@@ -428,6 +428,23 @@ static const char *aligned_by(struct arena *texts, const struct ranks *ranks)
 				       : sends;
 }
 
+static const char *not_compared(struct arena *texts, const struct ranks *ranks)
+{
+	uint64_t missing = ranks->incomplete + ranks->lost;
+	const char *parts = "", *clocks = "";
+
+	if (missing)
+		parts = arena_printf(texts, "%s of which a rank's part is missing",
+				     text_count(texts, missing, "collective"));
+	if (ranks->unaligned)
+		clocks = arena_printf(texts, "%s whose clocks could not be aligned",
+				      text_count(texts, ranks->unaligned, "collective"));
+	if (!*parts && !*clocks)
+		return "";
+	return arena_printf(texts, "Not compared: %s%s%s. ", parts, *parts && *clocks ? ", " : "",
+			    clocks);
+}
+
 static const char *intro(const struct idle_writer *w, const struct ranks *ranks)
 {
 	const char *words = state_words(w, ranks);
@@ -458,13 +475,7 @@ static const char *intro(const struct idle_writer *w, const struct ranks *ranks)
 			words, text_time(w->texts, stages.waits_ns),
 			text_time(w->texts, stages.more_ns));
 	words = arena_printf(w->texts, "%s%s", words, moving(w->texts, ranks));
-	if (ranks->incomplete + ranks->unaligned + ranks->lost)
-		words = arena_printf(
-			w->texts,
-			"%sNot compared: %s of which a rank's part is missing, %s whose clocks "
-			"could not be aligned. ",
-			words, text_count(w->texts, ranks->incomplete + ranks->lost, "collective"),
-			text_count(w->texts, ranks->unaligned, "collective"));
+	words = arena_printf(w->texts, "%s%s", words, not_compared(w->texts, ranks));
 	if (ranks->graphs)
 		words = arena_printf(w->texts,
 				     "%sCUDA graphs with collectives were compared "

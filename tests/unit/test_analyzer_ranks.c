@@ -335,6 +335,53 @@ static void sends(struct job *job, unsigned int from, unsigned int to)
 	job->id++;
 }
 
+/*
+ * In one kernel each rank sends so many elements to each one, itself too if that is said. The kernel ends when the last rank has come; what
+ * NCCL says of each message is how long the first send takes, which waits for none.
+ */
+static void exchanges(struct job *job, uint64_t counts[RANKS][RANKS], bool to_itself)
+{
+	uint64_t begins[RANKS], last = 0;
+	unsigned int i, k, turn, who = 0;
+
+	for (i = 0; i < job->ranks; i++) {
+		launch(&job->told[i], 0);
+		begins[i] = job->told[i].gpu_ns + 2 * US;
+		if (begins[i] >= last) {
+			last = begins[i];
+			who = i;
+		}
+	}
+	for (i = 0; i < job->ranks; i++) {
+		struct teller *t = &job->told[i];
+
+		t->gpu_ns = last + 20 * US;
+		job->wait[i][who] += last - begins[i];
+		for (turn = !to_itself; turn < job->ranks; turn++) {
+			for (k = 0; k < 2; k++) {
+				unsigned int peer = (i + turn) % job->ranks;
+				unsigned int from = k ? peer : i, to = k ? i : peer;
+
+				fprintf(t->out,
+					"%lluns collective func=%s comm=1 seq=%llu count=%llu "
+					"id=%llu peer=%u\n",
+					host(t, t->ns), k ? "Recv" : "Send",
+					(unsigned long long)++job->sent[from][to][k],
+					(unsigned long long)counts[from][to],
+					(unsigned long long)++job->id, peer);
+				if (turn)
+					fprintf(t->ran,
+						"%lluns collective_ran comm=1 id=%llu begin=%llu "
+						"end=%llu seen=%llu\n",
+						host(t, t->gpu_ns + 30 * US),
+						(unsigned long long)job->id, timer(t, begins[i]),
+						timer(t, begins[i] + 12 * US),
+						host(t, begins[i] + 10 * US));
+			}
+		}
+	}
+}
+
 static void all_reduce(struct job *job)
 {
 	collective_of(job, "AllReduce", 1024, UINT32_MAX);
@@ -1639,6 +1686,73 @@ static void test_pipeline(void **state)
 	}
 }
 
+/* Experts: the last rank receives more than the others and works longer for it; the twins: all receive the same, and one rank's GPU is slower,
+ * or its thread sleeps; or no rank is slower. */
+static void test_all_to_all(void **state)
+{
+	static const struct {
+		bool more, slower, sleeps;
+		const char *finds, *says;
+	} cases[] = {
+		{true, true, false, "uneven-work", "received 3.0 times what they did on average"},
+		{false, true, false, "slow-gpu", "as much work submitted"},
+		{false, false, true, "straggler-rank", "asleep"},
+		{true, false, false, NULL, NULL},
+		{false, false, false, NULL, NULL},
+	};
+	struct job *job = *state;
+	unsigned int c, i, k;
+
+	for (i = 0; i < 3; i++)
+		job->told[i].gpu_offset = (int64_t)i * 7 * MS;
+	for (c = 0; c < ARRAY_SIZE(cases); c++) {
+		uint64_t counts[RANKS][RANKS];
+
+		for (i = 0; i < RANKS; i++)
+			for (k = 0; k < RANKS; k++)
+				counts[i][k] = cases[c].more && k == 2 ? 3 << 20 : 1 << 20;
+		begin(job, 3);
+		for (i = 0; i < 10; i++)
+			all_reduce(job);
+		for (i = 0; i < STEPS; i++) {
+			for (k = 0; k < 3; k++)
+				launch(&job->told[k], k == 2 && cases[c].slower ? 3 * MS : MS);
+			if (cases[c].sleeps)
+				sleeps(&job->told[2], 3 * MS, 0x50);
+			exchanges(job, counts, true);
+			for (k = 0; k < 3; k++)
+				synchronizes(&job->told[k]);
+		}
+		conclude_into(job, "r");
+		analyze(job);
+		check(job, MS);
+		assert_int_equal(job->a.ranks.matched, 10 + STEPS * 6);
+		assert_int_equal(job->a.ranks.incomplete + job->a.ranks.lost, 0);
+		finds_that_says(job, cases[c].finds, cases[c].says);
+	}
+}
+
+/* The same without messages to themselves is no all-to-all: ranks that wait in sends and receives are stages. A receive in a
+ * kernel with a send waits for longer than NCCL says. */
+static void test_sends_beside_receives(void **state)
+{
+	uint64_t counts[RANKS][RANKS] = {{0, 2048}, {2048}};
+	struct job *job = *state;
+	unsigned int i;
+
+	begin(job, 2);
+	for (i = 0; i < 10; i++)
+		all_reduce(job);
+	for (i = 0; i < STEPS; i++) {
+		launch(&job->told[0], MS);
+		launch(&job->told[1], 3 * MS);
+		exchanges(job, counts, false);
+	}
+	conclude(job);
+	check(job, MS);
+	finds_that_says(job, "uneven-work", "rank 1 (GPU 0) holds");
+}
+
 /* One collective at the begin, then only sends and receives, by timers that count from 1970 on: what was learned at the begin holds,
  * with the drift since then as its error. */
 static void test_clocks_of_long_ago(void **state)
@@ -2220,6 +2334,8 @@ int main(void)
 		RANKS_TEST(test_roots),
 		RANKS_TEST(test_pairs),
 		RANKS_TEST(test_pipeline),
+		RANKS_TEST(test_all_to_all),
+		RANKS_TEST(test_sends_beside_receives),
 		RANKS_TEST(test_clocks_of_long_ago),
 		RANKS_TEST(test_ahead_of_gpus),
 		RANKS_TEST(test_many),
