@@ -295,14 +295,29 @@ void rank_lane_divide(struct ranks *ranks, struct rank_lane *lane)
 	lane->divided_calls = c->ring.n;
 }
 
-static void see_feeder(struct rank_feeders *f, const struct thread *thread)
+static bool submits(const struct ranks *ranks, const struct thread *thread)
+{
+	const struct thread_account *c = thread_account_of(ranks->idle->accounts, thread);
+	const struct functions *functions = &ranks->idle->accounts->model->set->functions;
+
+	return c && c->ring.n &&
+	       spy_contract_submits(
+		       functions->all[completed_call_at(&c->ring, c->ring.n - 1)->fn].contract);
+}
+
+static void see_feeder(const struct ranks *ranks, struct rank_feeders *f,
+		       const struct thread *thread)
 {
 	size_t i = 0;
 
 	while (i < f->n && f->all[i] != thread)
 		i++;
-	if (i == f->n && f->n < FEEDERS_MOST)
+	if (i == FEEDERS_MOST)
+		return;
+	if (i == f->n)
 		f->all[f->n++] = thread;
+	if (!f->submits[i])
+		f->submits[i] = submits(ranks, thread);
 }
 
 /* The thread's calls are remembered for a while only. */
@@ -314,7 +329,7 @@ void ranks_see_call(struct ranks *ranks, const struct record *record)
 	const struct thread *thread = record->thread;
 	struct rank_lane *lane = thread->index < w->n_lanes ? w->lanes[thread->index] : NULL;
 
-	see_feeder(&w->feeders[record->process], thread);
+	see_feeder(ranks, &w->feeders[record->process], thread);
 	rank_graph_see_call(ranks, record);
 	if (lane && lane->account->ring.n - lane->divided_calls >= DIVIDE_CALLS)
 		rank_lane_divide(ranks, lane);
@@ -342,13 +357,16 @@ static uint64_t for_another_ns(const struct rank_lane *lane, uint64_t *rest_ns)
 
 /*
  * The other thread of its process that did most meanwhile, its waits for others aside, of those that made calls; NULL: none
- * did. One that only looks after the operations makes calls, too: it sleeps between them.
+ * did. One that only looks after the operations makes calls, too: it sleeps between them; and so does one that only pins what a data loader brings.
+ * So one that hands over work comes before them, if it accounts for half of the wait.
  */
-static struct rank_lane *feeder_of(struct ranks *ranks, const struct rank_lane *lane)
+static struct rank_lane *feeder_of(struct ranks *ranks, const struct rank_lane *lane,
+				   uint64_t wait_ns)
 {
 	struct rank_feeders *f = &ranks->work->feeders[lane->thread->process->trace->index];
 	struct rank_lane *feeder = NULL;
 	uint64_t most_ns = 0, rest_ns;
+	bool feeds = false, does;
 
 	for (size_t i = 0; i < f->n; i++) {
 		struct rank_lane *other =
@@ -358,7 +376,9 @@ static struct rank_lane *feeder_of(struct ranks *ranks, const struct rank_lane *
 			continue;
 		rank_lane_divide(ranks, other);
 		for_another_ns(other, &rest_ns);
-		if (rest_ns > most_ns) {
+		does = f->submits[i] && rest_ns >= wait_ns / 2;
+		if (rest_ns && (does > feeds || (does == feeds && rest_ns > most_ns))) {
+			feeds = does;
 			most_ns = rest_ns;
 			feeder = other;
 		}
@@ -422,7 +442,7 @@ uint32_t rank_lane_take(struct ranks *ranks, struct rank_lane *lane,
 	rank_lane_divide(ranks, lane);
 	ns = for_another_ns(lane, &rest_ns);
 	if (ns > FOR_ANOTHER_NS)
-		feeder = feeder_of(ranks, lane);
+		feeder = feeder_of(ranks, lane, ns);
 	n = take_parts(lane, false, 1, parts, 0);
 	if (feeder && feeder->n_parts) {
 		its_ns = for_another_ns(feeder, &its_rest_ns);

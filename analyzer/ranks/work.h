@@ -119,6 +119,7 @@ struct lane_site {
 /* Threads of a process that make calls: one that submits operations may only do so on behalf of another. */
 struct rank_feeders {
 	const struct thread *all[FEEDERS_MOST];
+	bool submits[FEEDERS_MOST]; /* it has handed work to a GPU */
 	size_t n;
 };
 

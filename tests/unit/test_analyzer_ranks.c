@@ -1858,10 +1858,21 @@ static void test_exposed(void **state)
 	}
 }
 
-/* A thread submits the operations when another one lets it: that one freed memory, or slept. */
-static void test_on_behalf(void **state)
+/* A thread that sleeps all the time, and pins memory now and then. */
+static void pins(struct teller *t, uint64_t since)
 {
-	struct job *job = *state;
+	fprintf(t->ran,
+		"slot 4 tid=9\n"
+		"%lluns outside kind=sleep caller=0x92 duration=%lluns\n"
+		"%lluns memory cudaHostAlloc op=alloc kind=pinned address=0x9000 caller=0x91 "
+		"duration=10us\n"
+		"slot 2\n",
+		host(t, t->ns), (unsigned long long)(t->ns - since), host(t, t->ns + 10 * US));
+}
+
+/* A thread submits the operations when another one lets it: that one freed memory, or slept. */
+static void tell_on_behalf(struct job *job, bool loader)
+{
 	unsigned int i, k;
 
 	begin(job, 2);
@@ -1874,9 +1885,13 @@ static void test_on_behalf(void **state)
 			since[k] = t->ns;
 			launch(t, 100 * US);
 			computes(t, 200 * US);
-			if (k && i % 2)
+			if (k && i % 2 && !loader)
 				frees(t, 2 * MS);
+			if (k && i % 2 && loader)
+				sleeps(t, 2 * MS, 0x72);
 			launch(t, 100 * US);
+			if (loader)
+				pins(t, since[k]);
 			/* The other thread, whose records are in the stream of NCCL's. */
 			t->ns += 20 * US;
 			fprintf(t->ran,
@@ -1903,9 +1918,32 @@ static void test_on_behalf(void **state)
 				host(t, t->ns));
 		}
 	}
-	conclude(job);
+	conclude_into(job, "r");
+	analyze(job);
 	near_to(rank(job, 1)->late_ns, STEPS / 2 * 2 * MS, 4 * MS);
+}
+
+static void test_on_behalf(void **state)
+{
+	struct job *job = *state;
+
+	tell_on_behalf(job, false);
 	assert_true(charged_to(job, rank(job, 1), "cudaFree") > rank(job, 1)->late_ns * 9 / 10);
+}
+
+/* A third thread pins what a data loader brings, and waits for the same: what the feeding thread waits for is told. */
+static void test_on_behalf_beside_loader(void **state)
+{
+	struct job *job = *state;
+	const struct idle_sum *sum;
+	uint64_t ns = 0;
+
+	tell_on_behalf(job, true);
+	for (sum = job->a.idle.sums.by_key; sum; sum = sum->hh.next)
+		if (sum->key.owner == idle_owner_rank(rank(job, 1)->index) &&
+		    sum->longest.address == 0x72)
+			ns += sum->ns;
+	assert_true(ns > rank(job, 1)->late_ns * 9 / 10);
 }
 
 /* ---- lines of Python ------------------------------------------------------------------------- */
@@ -2341,6 +2379,7 @@ int main(void)
 		RANKS_TEST(test_many),
 		RANKS_TEST(test_exposed),
 		RANKS_TEST(test_on_behalf),
+		RANKS_TEST(test_on_behalf_beside_loader),
 		RANKS_TEST(test_long_gap_with_samples),
 		RANKS_TEST(test_ahead),
 		RANKS_TEST(test_slow_steps_with_samples),
