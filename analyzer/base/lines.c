@@ -243,22 +243,23 @@ char *shorten_to(const char *text, size_t width)
 	return shorten_names(text, SHORTEST);
 }
 
-/* As little as makes it fit; if nothing does, as little as makes its words fit. */
+/* As little as makes it fit; if nothing does, as little as makes it fit two lines, or all. Where lines may be more, its words. */
 static unsigned int fitting_level(const char *text, size_t width, bool one_line)
 {
-	unsigned int level, words = UINT_MAX;
+	unsigned int level, two = SHORTEST;
 
 	for (level = 0; level <= SHORTEST; level++) {
 		char *copy = shorten_names(text, level);
-		bool fits = columns_of(copy) <= width, words_fit = longest_word(copy) <= width;
+		size_t columns = columns_of(copy);
+		bool words_fit = longest_word(copy) <= width;
 
 		free(copy);
-		if (fits || (words_fit && !one_line))
+		if (columns <= width || (words_fit && !one_line))
 			return level;
-		if (words_fit && words == UINT_MAX)
-			words = level;
+		if (words_fit && columns <= 2 * width && two == SHORTEST)
+			two = level;
 	}
-	return words == UINT_MAX ? SHORTEST : words;
+	return two;
 }
 
 struct shortened {
