@@ -48,6 +48,13 @@ char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * initialised; the caller raises *count. */
 void *grow(void *array, size_t count, size_t size);
 
+static inline bool text_ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), n = strlen(end);
+
+	return length >= n && !strcmp(text + length - n, end);
+}
+
 /* Of a path: what is behind the last slash. Of NULL: NULL. */
 static inline const char *path_basename(const char *path)
 {

@@ -99,11 +99,14 @@ static void add_finding(const struct detector *detector, enum idle_cause cause, 
 			const struct idle *idle, const struct starved *s, struct found *found)
 {
 	struct finding *finding = detector_add(detector, found);
+	const struct idle_part *part = &s->longest->longest;
 
 	finding->origin.process = s->worst->process;
 	finding->count = s->waits;
 	finding_set_cost(finding, s->ns);
 	finding->cost.threads = s->costs;
+	if (part->stack && part->stack->n_python)
+		finding_look_up(finding, found->texts, part);
 	finding->what = what(idle->accounts, found->texts, s, waited);
 	idle_price_take(idle, finding, s->worst->process, 1ull << cause);
 	finding->fix = detector->fix;

@@ -3,14 +3,38 @@
  * does, and all others wait for it. Its GPU is the reason of slow-gpu, different work that of uneven-work: a job is one
  * of these three at most (findings/straggler.h).
  */
+#include <string.h>
 #include "table.h"
 #include "findings/straggler.h"
 #include "text/text.h"
 #include "text/where.h"
 
-static const char *cure(const struct idle_sum *sum)
+static bool is_of_memory(const char *function)
 {
-	enum idle_cause cause = sum ? sum->key.cause : IDLE_UNEXPLAINED;
+	return function && (strstr(function, "lloc") || strstr(function, "Free"));
+}
+
+static bool is_wait(const char *function)
+{
+	return function && strstr(function, "Synchronize");
+}
+
+static const char *cure_of_call(const char *function)
+{
+	if (is_of_memory(function))
+		return "Take that call out of the step, or let all ranks make it in the same "
+		       "step. PyTorch: empty_cache() not within the loop; memory kept, not "
+		       "freed and taken again.";
+	if (is_wait(function))
+		return "Let all ranks do that in the same step, or do it less often: evaluation and logging "
+		       "divided among all ranks, values kept on the GPU and fetched many at once.";
+	return "Take that call out of the step, or let all ranks make it in the same step.";
+}
+
+/* function: of CUDA, that the rank is in; NULL: none. */
+static const char *cure(const struct idle_sum *sum, const char *function)
+{
+	enum idle_cause cause = sum->key.cause;
 
 	if (idle_is_work(cause))
 		return idle_cause_meanings[cause];
@@ -34,9 +58,7 @@ static const char *cure(const struct idle_sum *sum)
 	case IDLE_KERNEL_MODULE:
 	case IDLE_CUDA_CALL:
 	case IDLE_CUDA_LOCK:
-		return "Take that call out of the step, or let all ranks make it in the same "
-		       "step. PyTorch: empty_cache() not within the loop; memory kept, not "
-		       "freed and taken again.";
+		return cure_of_call(function);
 	default:
 		return "Take out of that rank's step what the others do not do, or let all "
 		       "ranks do it in the same step.";
@@ -102,11 +124,12 @@ static void name_reason(const struct ranks *ranks, struct arena *texts, const st
 	const struct idle_part *part;
 	const char *words;
 
-	finding->fix = cure(reason.sum);
+	finding->fix = detector_straggler_rank.fix;
 	if (!reason.sum)
 		return;
 	finding->remarks.maybe_harmless = reason.kind == STRAGGLER_ALIKE;
 	part = straggler_part(ranks->idle, reason.sum);
+	finding->fix = cure(reason.sum, text_function(set, part->fn));
 	place(set, texts, part, finding);
 	words = reason_text(set, texts, reason.sum, part);
 	if (reason.kind == STRAGGLER_UNSHARED)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "detector.h"
 #include "site.h"
+#include "framework_cures.h"
 #include "idle_price.h"
 #include "of_ranks.h"
 #include "one_mistake.h"
@@ -584,11 +585,13 @@ static void look_into_stacks(struct finding *finding, struct symbolizer *symbols
 		finding->stacks.shown = NULL; /* what its call took is unknown */
 }
 
-/* In a library the user changes nothing. */
+/* In a library the user changes nothing, but what of it is called. */
 static void find_cure(struct finding *finding, struct arena *texts)
 {
 	if (finding->place.library && finding->detector->fix_of_library)
 		finding->fix = finding->detector->fix_of_library(finding->place.library, texts);
+	else
+		finding->fix = framework_cure(finding) ?: finding->fix;
 }
 
 static bool is_small_case(const struct finding *f)
@@ -777,8 +780,8 @@ static double gain_share(const struct cost *cost)
 /* A finding of unknown cost is not minor: it might be large. */
 bool finding_minor(const struct finding *f)
 {
-	return !f->cost.unknown && !f->remarks.wrong &&
-	       finding_little(cost_ns(&f->cost), f->cost.cost_share.share);
+	return f->remarks.joined || (!f->cost.unknown && !f->remarks.wrong &&
+				     finding_little(cost_ns(&f->cost), f->cost.cost_share.share));
 }
 
 bool finding_gains_little(const struct finding *f)

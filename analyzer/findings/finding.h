@@ -40,6 +40,7 @@ struct origin {
 struct cost {
 	uint64_t own_ns, others_ns, gain_low_ns, gain_high_ns;
 	uint64_t elsewhere_ns; /* of the gain, what the cures of other findings give back, too */
+	uint64_t joined_ns; /* the cost of findings that its cure mends, too */
 	uint64_t idle_gpu_ns; /* its second price, if it is known: idle_price.h */
 	bool idle_gpu_known;
 	bool gain_known, overlaps; /* where the cost is unknown, so is the gain */
@@ -53,7 +54,7 @@ struct cost {
 /* Where the cost is unknown, the most that it may be: for the order only. */
 static inline uint64_t cost_ns(const struct cost *cost)
 {
-	return cost->own_ns + cost->others_ns;
+	return cost->own_ns + cost->others_ns + cost->joined_ns;
 }
 
 /* For sums. */
@@ -77,6 +78,7 @@ struct remarks {
 	bool maybe_harmless; /* the thread may have had nothing better to do than to wait: a note */
 	bool once; /* it is done once, however long the program runs: a note */
 	bool counted; /* another finding has its cost, and is named: a note */
+	bool joined; /* another finding, which its cure mends, too, has its cost: minor */
 	bool not_ours; /* others on the host did it, nothing in the program: a note */
 };
 

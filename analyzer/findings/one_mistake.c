@@ -4,11 +4,15 @@
  * A thread that is passed over while others take a lock is one of those that wait for it: its waits are in the cost of the
  * stall, or of the finding of the call that has the lock. What is allocated in each step is freed in each step. (Stalls name the
  * finding of their call in their cure.) A wait that blocks an event loop is a wait for the loop's clients, whatever it is else. A
- * rank's GPU is slow because others use it.
+ * rank's GPU is slow because others use it. What a rank is late by keeps its own GPU waiting, too.
  */
 #include <string.h>
 #include "detector.h"
+#include "framework_cures.h"
+#include "site.h"
 #include "one_mistake.h"
+#include "base/lines.h"
+#include "text/text.h"
 
 static bool is(const struct finding *f, const char *id)
 {
@@ -41,9 +45,47 @@ static bool blocks(const struct finding *calls, const struct finding *loop)
 	       !strcmp(loop->place.module ?: "", calls->place.module ?: "");
 }
 
+static bool same_code(const struct python_code *a, const struct python_code *b)
+{
+	return a && b && !strcmp(a->function, b->function) && !strcmp(a->file, b->file);
+}
+
+static bool same_line(const struct finding *x, const struct finding *y)
+{
+	const struct costly_line *a = x->stacks.n_python ? x->stacks.python : NULL;
+	const struct costly_line *b = y->stacks.n_python ? y->stacks.python : NULL;
+
+	if (a && b)
+		return a->at.line == b->at.line && same_code(a->at.code, b->at.code);
+	return x->place.line && x->place.line == y->place.line && x->place.file && y->place.file &&
+	       !strcmp(x->place.file, y->place.file);
+}
+
+/* What a rank is late by, and the same seen in that rank alone. */
+static bool is_late_by(const struct finding *rank, const struct finding *f)
+{
+	bool alone = f->site || !strncmp(f->detector->id, "starved-by-", 11);
+
+	return is(rank, "straggler-rank") && alone && same_process(rank, f) && same_line(rank, f);
+}
+
+/* What holds other ranks up says more than what it costs one of them, unless it costs that one far more. */
+#define ALONE_TIMES 2
+
+static bool has_lateness_of(const struct finding *f, const struct finding *part)
+{
+	if (f->remarks.maybe_harmless)
+		return false;
+	if (is_late_by(f, part))
+		return cost_ns(&f->cost) >= cost_ns(&part->cost) / ALONE_TIMES;
+	return is_late_by(part, f) && cost_ns(&part->cost) < cost_ns(&f->cost) / ALONE_TIMES;
+}
+
 /* Has the first one the cost of the second in its own? */
 static bool has_cost_of(const struct finding *f, const struct finding *part)
 {
+	if (has_lateness_of(f, part))
+		return true;
 	if (blocks(part, f))
 		return part->remarks.maybe_harmless;
 	if (is(f, "slow-gpu") && is(part, "time-slicing"))
@@ -84,6 +126,8 @@ static void name(struct finding *f, const struct finding *other, const char *wor
 {
 	const char *where = finding_where(other, texts) ?: other->place.function;
 
+	if (where)
+		where = arena_take(texts, shorten_names(where, SHORTEST));
 	f->what = arena_printf(texts, where ? "%s; %s %s (%s)" : "%s; %s %s", f->what, words,
 			       other->detector->id, where);
 }
@@ -122,6 +166,63 @@ static const struct finding *whole_of(const struct main_findings *most, const st
 	return NULL;
 }
 
+/* Of its pair, if that has one in a framework's words. */
+static void take_cure(struct finding *f, const struct finding *pair)
+{
+	const char *cure = framework_cure(pair);
+
+	if (cure && !framework_cure(f))
+		f->fix = cure;
+}
+
+static void join_cost(struct finding *f, const struct finding *part)
+{
+	f->cost.joined_ns += cost_ns(&part->cost);
+	f->cost.gain_low_ns += part->cost.gain_low_ns;
+	f->cost.gain_high_ns += part->cost.gain_high_ns;
+	if (part->cost.cost_share.thread == f->cost.cost_share.thread)
+		f->cost.cost_share.share += part->cost.cost_share.share;
+}
+
+static bool same_cure(const struct finding *x, const struct finding *y)
+{
+	return x->fix == y->fix && x->origin.process == y->origin.process && x->site && y->site;
+}
+
+/* First where what is mended stands, then what it costs. */
+static bool comes_before(const struct finding *x, const struct finding *y)
+{
+	bool own = framework_cure(x), others = framework_cure(y);
+
+	return own != others ? own : cost_ns(&x->cost) > cost_ns(&y->cost);
+}
+
+/* What one cure mends is one finding, which has the cost of all. */
+static void join_cured(struct finding *f, struct finding *findings, size_t n, struct arena *texts)
+{
+	size_t joined = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (same_cure(f, &findings[i]) && comes_before(&findings[i], f))
+			return;
+	for (size_t i = 0; i < n; i++) {
+		struct finding *part = &findings[i];
+
+		if (part == f || !same_cure(f, part) || part->remarks.counted)
+			continue;
+		join_cost(f, part);
+		name(part, f, "this is in the cost of", texts);
+		part->remarks.joined = part->cost.overlaps = true;
+		part->similar = (struct similar_cases){0};
+		joined++;
+	}
+	if (joined)
+		f->what = arena_printf(texts,
+				       "%s; with %s that the same cure mends, it costs %s in all",
+				       f->what, text_count(texts, joined, "more finding"),
+				       text_time(texts, cost_ns(&f->cost)));
+}
+
 void findings_name_causes(struct finding *findings, size_t n, struct arena *texts)
 {
 	struct main_findings most;
@@ -138,7 +239,13 @@ void findings_name_causes(struct finding *findings, size_t n, struct arena *text
 			continue;
 		}
 		pair = finding_minor(f) ? NULL : pair_of(&most, f);
-		if (pair)
+		if (!pair)
+			continue;
+		take_cure(f, pair);
+		if (!framework_cure(pair) && !framework_cure(f))
 			name(f, pair, "one mistake with", texts);
 	}
+	for (size_t i = 0; i < n; i++)
+		if (framework_words(findings[i].fix) && !findings[i].remarks.counted)
+			join_cured(&findings[i], findings, n, texts);
 }

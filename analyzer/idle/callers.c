@@ -48,13 +48,6 @@ static const struct caller {
 	{NULL, .library = "libtbb.so", .cause = IDLE_LOCK, .name = "TBB's scheduler"},
 };
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), n = strlen(end);
-
-	return length >= n && !strcmp(text + length - n, end);
-}
-
 /* "get" is Queue.get, too; before Python 3.11 names are without their classes. */
 static bool is_called(const struct python_code *code, const char *name)
 {
@@ -70,7 +63,7 @@ static const struct python_code *code_of(const struct stack *stack, uint8_t fram
 {
 	struct python_line line = {.code = model_python(stack, &stack->python[frame])};
 
-	return line.code && ends_with(line.code->file, file) && !python_is_program(&line)
+	return line.code && text_ends_with(line.code->file, file) && !python_is_program(&line)
 		       ? line.code
 		       : NULL;
 }

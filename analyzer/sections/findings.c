@@ -20,7 +20,7 @@ struct finding_row {
 	const char *share, *share_of, *recurs, *recurrence;
 	uint64_t share_ppm, share_of_ns, share_thread;
 	uint64_t rank, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns, idle_gpu_ns,
-		run_ns, count, bytes, alike, alike_ns, offset;
+		joined_ns, run_ns, count, bytes, alike, alike_ns, offset;
 	const struct table *stack, *ranges;
 	uint64_t working_ns, occasions, every_steps, before_ns, line, python_line, processes,
 		worst_at_ns, worst_ns, worst_thread, worst_device;
@@ -38,6 +38,7 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, total_ns, UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, own_ns, UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, others_ns, UNIT_NS_IF_KNOWN),
+	COLUMN_JSON(struct finding_row, joined_ns, UNIT_NS),
 	COLUMN_JSON(struct finding_row, run_ns, UNIT_NS),
 	COLUMN_JSON(struct finding_row, share, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, share_ppm, UNIT_COUNT),
@@ -337,6 +338,7 @@ static struct finding_row describe(struct arena *texts, const struct model *mode
 		.total_ns = f->site ? f->site->total_ns : UNKNOWN_NS,
 		.own_ns = if_known(!cost->unknown, cost->own_ns),
 		.others_ns = if_known(!cost->unknown, cost->others_ns),
+		.joined_ns = cost->joined_ns,
 		.run_ns = run_ns,
 		.share = cost->unknown ? NULL : share_text(texts, &cost->cost_share),
 		.share_ppm = cost->unknown ? 0 : (uint64_t)(cost->cost_share.share * 1e6),

@@ -1,0 +1,154 @@
+/*
+ * tests/unit/test_analyzer_findings_cures.c: cures in a framework's words, and findings that one of them mends: the one where it
+ * is to be mended has the cost of all. The twins: calls of the program's own, and two mistakes.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "log_findings.h"
+
+#define ROUNDS 60
+#define PACKAGES "/v/lib/python3.12/site-packages/"
+
+/* What frees memory in each round, on line 10 of the program, and what allocates it again, on line 20. */
+struct cached {
+	const char *file, *function; /* of the package that frees; NULL: the program does */
+	const char *allocates; /* "" nothing */
+	unsigned int free_us, allocate_us;
+};
+
+static void tell(struct log *log, const struct cached *c)
+{
+	bool host = strstr(c->allocates, "Host");
+
+	log->used = 0;
+	add(log,
+	    "trace app.100 pid=100 program=\"app\" probes=1\n"
+	    "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+	    "2us python_code code=1 first_line=1 file=\"/u/train.py\" function=\"step\"\n"
+	    "2us python_code code=2 first_line=1 file=\"%s%s\" function=\"%s\"\n",
+	    PACKAGES, c->file ?: "none.py", c->function ?: "none");
+	for (unsigned int i = 1; i <= ROUNDS; i++) {
+		unsigned int at = 10000 * i;
+		const char *free = host ? "cudaFreeHost" : "cudaFree";
+
+		add(log, "%uus launch cudaLaunchKernel duration=2us stream=0x10 caller=0x50\n", at);
+		at += 10 + c->free_us;
+		add(log,
+		    "%uus stack fn=%s why=32 frames=0x60\n%uus python_stack fn=%s lines=%s\n"
+		    "%uus memory %s op=free %saddress=0x1000 duration=%uus caller=0x60\n",
+		    at, free, at, free, c->file ? "2:224,1:10" : "1:10", at, free,
+		    host ? "kind=pinned " : "", c->free_us);
+		at += 10 + c->allocate_us;
+		if (*c->allocates)
+			add(log,
+			    "%uus stack fn=%s why=32 frames=0x70\n%uus python_stack fn=%s lines=1:20\n"
+			    "%uus memory %s op=alloc %saddress=0x1000 bytes=1048576 duration=%uus "
+			    "caller=0x70\n",
+			    at, c->allocates, at, c->allocates, at, c->allocates,
+			    host ? "kind=pinned " : "", c->allocate_us);
+		add(log, "%uus op cudaStreamSynchronize stream=0x10 duration=20us caller=0x80\n",
+		    10000 * i + 9000);
+	}
+}
+
+static bool is_of_memory(const json_t *finding)
+{
+	return !strcmp(text(finding, "id"), "steady-state") ||
+	       !strcmp(text(finding, "id"), "hidden-sync");
+}
+
+static size_t problems(const json_t *root)
+{
+	size_t i, n = 0;
+	json_t *finding;
+
+	json_array_foreach(json_object_get(root, "findings"), i, finding)
+	{
+		n += !strcmp(text(finding, "severity"), "problem") && is_of_memory(finding);
+	}
+	return n;
+}
+
+static json_t *first(const json_t *root)
+{
+	json_t *rows = json_object_get(root, "findings"), *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		if (is_of_memory(row))
+			return row;
+	}
+	return NULL;
+}
+
+static void is_one_finding(const struct cached *c, const char *function, const char *cure)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	tell(&log, c);
+	root = report_on(log.text);
+	assert_int_equal(problems(root), 1);
+	finding = first(root);
+	says(finding, "function", function);
+	says(finding, "fix", cure);
+	assert_in_range(number(finding, "cost_ns"),
+			(c->free_us + c->allocate_us) * 1000ull * (ROUNDS - 8),
+			(c->free_us + c->allocate_us) * 1000ull * ROUNDS);
+	assert_in_range(number(finding, "share_ppm"), (c->free_us + c->allocate_us) * 90,
+			(c->free_us + c->allocate_us) * 110);
+	if (c->allocate_us)
+		says(finding, "what", "with 1 more finding that the same cure mends");
+	json_decref(root);
+}
+
+static void test_one_cure(void **state)
+{
+	(void)state;
+	/* What allocates costs more, but what empties the cache is to be changed. */
+	is_one_finding(
+		&(struct cached){"torch/cuda/memory.py", "empty_cache", "cudaMalloc", 500, 1000},
+		"cudaFree", "Take torch.cuda.empty_cache() out of the loop");
+	is_one_finding(&(struct cached){"torch/cuda/graphs.py", "graph.__enter__", "cudaHostAlloc",
+					500, 1000},
+		       "cudaFreeHost", "Capture the graph once");
+	is_one_finding(&(struct cached){"torch/cuda/memory.py", "empty_cache", "", 500, 0},
+		       "cudaFree", "Take torch.cuda.empty_cache() out of the loop");
+}
+
+/* The program's own: two findings, which name each other; and another function of the same file. */
+static void test_own_calls(void **state)
+{
+	static const struct cached twins[] = {
+		{NULL, NULL, "cudaMalloc", 500, 1000},
+		{"torch/cuda/memory.py", "reset_peak_memory_stats", "cudaMalloc", 500, 1000},
+	};
+	static struct log log;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(twins); i++) {
+		json_t *root, *finding;
+
+		tell(&log, &twins[i]);
+		root = report_on(log.text);
+		assert_int_equal(problems(root), 2);
+		finding = first(root);
+		says(finding, "function", "cudaMalloc");
+		says(finding, "what", "one mistake with hidden-sync (cudaFree ");
+		says(finding, "fix", "Allocate once");
+		json_decref(root);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_cure),
+		cmocka_unit_test(test_own_calls),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
