@@ -72,9 +72,9 @@ static inline void rs_check_costs(const json_t *row)
 
 	RS_HOLDS(row, rs_known(row, "cost_ns") == known);
 	RS_HOLDS(row, known || !rs_known(row, "gain_high_ns"));
-	RS_HOLDS(row, rs_number(row, "cost_ns") ==
-			      rs_number(row, "own_ns") + rs_number(row, "others_ns") +
-				      rs_number(row, "joined_ns"));
+	RS_HOLDS(row, rs_number(row, "cost_ns") == rs_number(row, "own_ns") +
+							   rs_number(row, "others_ns") +
+							   rs_number(row, "joined_ns"));
 	RS_HOLDS(row, rs_number(row, "gain_high_ns") <= rs_number(row, "cost_ns"));
 	RS_HOLDS(row, rs_number(row, "gain_low_ns") <= rs_number(row, "gain_high_ns"));
 	RS_HOLDS(row, !rs_number(row, "total_ns") || rs_costs_more_than_calls(row) ||
