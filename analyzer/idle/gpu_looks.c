@@ -10,6 +10,15 @@ static uint32_t min_pid(uint32_t a, uint32_t b)
 	return !a || (b && b < a) ? b : a;
 }
 
+/* The fewest that are known. */
+static void see_links(struct gpu_looks *looks, uint64_t links, uint64_t mbytes)
+{
+	if (!links || !mbytes || (looks->links && looks->links <= links))
+		return;
+	looks->links = links;
+	looks->link_mbytes = mbytes;
+}
+
 static void see_rest(struct gpu_looks *looks, const struct spy_rec_gpu_look *look)
 {
 	looks->n_rest++;
@@ -21,6 +30,7 @@ static void see_rest(struct gpu_looks *looks, const struct spy_rec_gpu_look *loo
 	looks->power += look->power;
 	looks->power_limit_most = max_u64(looks->power_limit_most, look->power_limit);
 	looks->temperature_most = max_u64(looks->temperature_most, look->temperature);
+	see_links(looks, look->links, look->link_mbytes);
 	if (!(look->known & SPY_GPU_LOOK_PROCESSES) || !look->others)
 		return;
 	looks->others_n++;
@@ -110,6 +120,7 @@ void gpu_looks_join(struct gpu_looks *looks, const struct gpu_looks *other)
 	looks->power += other->power;
 	looks->power_limit_most = max_u64(looks->power_limit_most, other->power_limit_most);
 	looks->temperature_most = max_u64(looks->temperature_most, other->temperature_most);
+	see_links(looks, other->links, other->link_mbytes);
 	looks->others_n += other->others_n;
 	looks->others_most = max_u64(looks->others_most, other->others_most);
 	looks->others_bytes_most = max_u64(looks->others_bytes_most, other->others_bytes_most);

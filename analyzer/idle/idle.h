@@ -52,6 +52,8 @@ struct gpu_looks {
 	uint64_t n_power, power; /* looks that told of power; the sum of it: mW */
 	uint64_t power_limit_most; /* mW; 0 unknown */
 	uint64_t temperature_most; /* degrees Celsius; 0 unknown */
+	uint64_t links,
+		link_mbytes; /* NVLinks that are up, at least; MB/s of each; 0 none, or unknown */
 	uint64_t others_n, others_most; /* looks with other processes on it; so many */
 	uint32_t other_pid; /* one of them; 0 unknown */
 	uint64_t others_bytes_most;

@@ -472,10 +472,10 @@ static void print_gpu_look(const struct dump *dump, const struct record *record)
 		" gpu=%u busy=%u clock=%u clock_most=%u reasons=0x%" PRIx64 " power=%" PRIu32
 		" power_limit=%" PRIu32 " temperature=%u others=%u other_pid=%" PRIu32
 		" used_bytes=%" PRIu64 " others_bytes=%" PRIu64 " known=%" PRIu32
-		" own_busy=%u others_busy=%u",
+		" own_busy=%u others_busy=%u links=%u link_mbytes=%" PRIu32,
 		r->device, r->busy, r->clock, r->clock_most, r->reasons, r->power, r->power_limit,
 		r->temperature, r->others, r->other_pid, r->used_bytes, r->others_bytes, r->known,
-		r->own_busy, r->others_busy);
+		r->own_busy, r->others_busy, r->links, r->link_mbytes);
 }
 
 /* Times of CUPTI's clock are not the trace's. */

@@ -696,8 +696,9 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tu32 known;\n"
 		       "\t\tu8 own_busy;\n"
 		       "\t\tu8 others_busy;\n"
-		       "\t\tu16 reserved;\n"
-		       "\t\tu64 reserved2;\n");
+		       "\t\tu16 links;\n"
+		       "\t\tu32 link_mbytes;\n"
+		       "\t\tu32 reserved;\n");
 /* clang-format on */
 
 #endif

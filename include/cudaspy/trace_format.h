@@ -651,6 +651,7 @@ enum spy_gpu_look_known {
 	SPY_GPU_LOOK_REASONS = 1,
 	SPY_GPU_LOOK_PROCESSES = 2,
 	SPY_GPU_LOOK_SHARES = 4,
+	SPY_GPU_LOOK_LINKS = 8,
 };
 
 struct spy_rec_gpu_look {
@@ -667,8 +668,9 @@ struct spy_rec_gpu_look {
 	uint32_t known; /* enum spy_gpu_look_known, or-ed */
 	/* Per cent of the time in which kernels of this process, and of the others, ran. */
 	uint8_t own_busy, others_busy;
-	uint16_t reserved;
-	uint64_t reserved2;
+	uint16_t links; /* NVLinks that are up */
+	uint32_t link_mbytes; /* MB/s that each of them moves in one direction; 0 unknown */
+	uint32_t reserved;
 } __attribute__((packed));
 
 /* ---- times of GPUs ------------------------------------------------------------------------ */

@@ -25,6 +25,8 @@
 #define PROCESSES_MOST 64
 #define SHARES_MOST 256 /* NVML wants room for all that its buffer may have: 72 of an H200 */
 #define NOT_SUPPORTED_PERCENT 0xff
+#define LINKS_MOST 18 /* NVML_NVLINK_MAX_LINKS */
+#define FIELD_LINK_MBYTES 90 /* NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON: MB/s of each that is up */
 
 enum { SUCCESS, INSUFFICIENT_SIZE = 7 };
 enum { CLOCK_SM = 1, TEMPERATURE_GPU = 0 };
@@ -51,6 +53,17 @@ struct share {
 	unsigned int kernels, memory, encoder, decoder; /* per cent */
 };
 
+/* nvmlFieldValue_t. */
+struct field {
+	unsigned int id, scope;
+	long long time_us, latency_us;
+	int type, error;
+	union {
+		unsigned int number;
+		unsigned long long large;
+	} value;
+};
+
 #define FUNCTIONS(F) \
 	F(init, "nvmlInit_v2", (void)) \
 	F(handle, "nvmlDeviceGetHandleByPciBusId_v2", (const char *, void **)) \
@@ -65,7 +78,9 @@ struct share {
 	F(processes, "nvmlDeviceGetComputeRunningProcesses_v3", \
 	  (void *, unsigned int *, struct process_info *)) \
 	F(shares, "nvmlDeviceGetProcessUtilization", \
-	  (void *, struct share *, unsigned int *, unsigned long long))
+	  (void *, struct share *, unsigned int *, unsigned long long)) \
+	F(link, "nvmlDeviceGetNvLinkState", (void *, unsigned int, int *)) \
+	F(fields, "nvmlDeviceGetFieldValues", (void *, int, struct field *))
 
 struct functions {
 #define POINTER(field, name, params) int(*field) params;
@@ -77,7 +92,7 @@ struct gpu {
 	void *handle; /* NVML's; NULL: not known */
 	struct spy_rec_gpu_look look;
 	unsigned long long shares_us; /* of the last share that was seen */
-	bool is_new;
+	bool is_new, links_asked;
 };
 
 static struct gpu gpus[SPY_NVML_GPUS];
@@ -170,6 +185,26 @@ static void ask_shares(const struct functions *f, struct gpu *gpu, struct spy_re
 	look->known |= SPY_GPU_LOOK_SHARES;
 }
 
+/* Of those between GPUs, or to their switch: asked once. */
+static void ask_links(const struct functions *f, struct gpu *gpu, struct spy_rec_gpu_look *look)
+{
+	struct field field = {.id = FIELD_LINK_MBYTES};
+	unsigned int n = 0;
+	int up;
+
+	if (gpu->links_asked || !f->link || !f->fields)
+		return;
+	gpu->links_asked = true;
+	for (unsigned int i = 0; i < LINKS_MOST; i++) {
+		up = 0;
+		n += f->link(gpu->handle, i, &up) == SUCCESS && up;
+	}
+	if (!n || f->fields(gpu->handle, 1, &field) != SUCCESS || field.error != SUCCESS)
+		return;
+	look->links = (uint16_t)n;
+	look->link_mbytes = field.value.number;
+}
+
 static void ask_rest(const struct functions *f, struct gpu *gpu, struct spy_rec_gpu_look *look)
 {
 	void *handle = gpu->handle;
@@ -192,6 +227,8 @@ static void ask_rest(const struct functions *f, struct gpu *gpu, struct spy_rec_
 	look->own_busy = look->others_busy = 0;
 	ask_processes(f, handle, look);
 	ask_shares(f, gpu, look);
+	ask_links(f, gpu, look);
+	look->known |= look->link_mbytes ? SPY_GPU_LOOK_LINKS : 0;
 }
 
 static void ask(const struct functions *f, unsigned int ordinal, bool all)

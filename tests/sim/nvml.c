@@ -5,7 +5,7 @@
  * The environment says what a simulated GPU cannot know: SIM_NVML_OTHER=PID: that process computes on all GPUs,
  * SIM_NVML_OTHER_BUSY=PERCENT: for so much of the time, and this one for the rest; SIM_NVML_REASONS=BITS: why
  * clocks are no higher (then they are half as high); SIM_NVML_POWER=MILLIWATTS, SIM_NVML_TEMPERATURE=DEGREES: of all GPUs (without
- * them, they are not supported); SIM_NVML_FAIL=1: nvmlInit fails; SIM_NVML_HANG=1: the first question never returns.
+ * them, they are not supported); SIM_NVML_LINKS=N: of 25,000 MB/s each (without it, there are none); SIM_NVML_FAIL=1: nvmlInit fails; SIM_NVML_HANG=1: the first question never returns.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -204,5 +204,36 @@ EXPORT int nvmlDeviceGetProcessUtilization(void *handle, struct share *all, unsi
 	*n = 2;
 	all[0] = (struct share){(unsigned)getpid(), now_us, 100 - busy, 0, 0, 0};
 	all[1] = (struct share){(unsigned)setting("SIM_NVML_OTHER"), now_us, busy, 0, 0, 0};
+	return SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetNvLinkState(void *handle, unsigned link, int *up);
+EXPORT int nvmlDeviceGetNvLinkState(void *handle, unsigned link, int *up)
+{
+	(void)handle;
+	if (link >= setting("SIM_NVML_LINKS"))
+		return INVALID_ARGUMENT;
+	*up = 1;
+	return SUCCESS;
+}
+
+struct field {
+	unsigned id, scope;
+	long long time_us, latency_us;
+	int type, error;
+	union {
+		unsigned number;
+		unsigned long long large;
+	} value;
+};
+
+EXPORT int nvmlDeviceGetFieldValues(void *handle, int n, struct field *fields);
+EXPORT int nvmlDeviceGetFieldValues(void *handle, int n, struct field *fields)
+{
+	(void)handle;
+	for (int i = 0; i < n; i++) {
+		fields[i].error = fields[i].id == 90 ? SUCCESS : NOT_SUPPORTED;
+		fields[i].value.number = 25000;
+	}
 	return SUCCESS;
 }

@@ -24,6 +24,7 @@ struct job {
 	unsigned int ranks, interface;
 	bool gpu_times;
 	bool beside; /* nothing on the GPU waits for a collective */
+	uint64_t moves_ns; /* a collective's data; 0: 20 us */
 	bool own_stream; /* collectives have one, beside that of all other work */
 	struct teller {
 		FILE *out, *ran, *gpu; /* records of the thread; of NCCL's thread; GPU times */
@@ -254,7 +255,7 @@ static int64_t noise(struct job *job)
 	return job->noise ? (int64_t)(job->random >> 8) % job->noise - job->noise / 2 : 0;
 }
 
-/* All ranks submit an operation, which begins when their GPUs come to it, and ends 20 us after the last one has. */
+/* All ranks submit an operation, which begins when their GPUs come to it, and ends when its data have moved after the last one has. */
 static void collective_of(struct job *job, const char *func, uint64_t count, unsigned int missing)
 {
 	uint64_t begins[RANKS], last = 0, second = 0, end;
@@ -282,7 +283,7 @@ static void collective_of(struct job *job, const char *func, uint64_t count, uns
 		}
 	}
 	(void)second;
-	end = last + 20 * US;
+	end = last + (job->moves_ns ?: 20 * US);
 	for (i = 0; i < job->ranks && missing >= job->ranks; i++) {
 		struct teller *t = &job->told[i];
 		bool timed = job->interface > 3;
@@ -398,9 +399,9 @@ static const struct rank *rank(const struct job *job, unsigned int i)
 /* Of the detectors of ranks only that one; NULL: none. said: words of it, or NULL. */
 static void finds_that_says(const struct job *job, const char *id, const char *said)
 {
-	static const char *const ids[] = {"straggler-rank",    "slow-gpu",
-					  "uneven-work",       "exposed-collective",
-					  "small-collectives", "collective-order"};
+	static const char *const ids[] = {
+		"straggler-rank",    "slow-gpu",         "uneven-work", "exposed-collective",
+		"small-collectives", "collective-order", "slow-link"};
 	struct arena texts = {0};
 	struct found found = {.texts = &texts};
 	size_t i, before;
@@ -2226,6 +2227,47 @@ static void test_rates(void **state)
 	}
 }
 
+/* 32 MiB a step by the host's memory, though there are NVLinks; the twins: by NVLink, or there is none, or less data. */
+static void test_slow_link(void **state)
+{
+	static const struct {
+		unsigned int links;
+		uint64_t moves_ns, count;
+		const char *finds;
+	} cases[] = {
+		{18, 1200 * US, 8 << 20, "slow-link"},
+		{18, 170 * US, 8 << 20, NULL},
+		{0, 1200 * US, 8 << 20, NULL},
+		{18, 1200 * US, 1 << 10, NULL},
+	};
+	struct job *job = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		job->moves_ns = cases[i].moves_ns;
+		begin(job, 2);
+		for (unsigned int step = 0; step < 4 * STEPS; step++) {
+			for (unsigned int k = 0; k < 2; k++) {
+				struct teller *t = &job->told[k];
+
+				launch(t, 4 * MS);
+				fprintf(t->out,
+					"%lluns gpu_look device=0 busy=100 links=%u link_mbytes=%u\n",
+					host(t, t->ns), cases[i].links, cases[i].links ? 26562 : 0);
+			}
+			collective_of(job, "AllReduce", cases[i].count, UINT32_MAX);
+			for (unsigned int k = 0; k < 2; k++)
+				synchronizes(&job->told[k]);
+		}
+		conclude_into(job, "r");
+		analyze(job);
+		finds_that_says(
+			job, cases[i].finds,
+			"AllReduce of 32.0 MiB moves 28 GB/s (bus bandwidth) when all ranks are there, and "
+			"each GPU has 478 GB/s of NVLink in each direction");
+	}
+	job->moves_ns = 0;
+}
+
 /* ---- CUDA graphs ----------------------------------------------------------------------------- */
 
 /* All ranks launch a graph with collectives in it, so many times in a row, and wait for it; rank 1 sleeps before. Each function has
@@ -2387,6 +2429,7 @@ int main(void)
 		RANKS_TEST(test_unshared_beside),
 		RANKS_TEST(test_slower_at_line),
 		RANKS_TEST(test_rates),
+		RANKS_TEST(test_slow_link),
 		RANKS_TEST(test_graphs),
 		RANKS_TEST(test_damaged),
 	};

@@ -460,7 +460,7 @@ static void tt_sample(struct tt_state *s, const struct tt_line *l, enum spy_even
 }
 
 /* 70us gpu_look device=0 busy=12 clock=990 clock_most=1980 reasons=4 others=1 other_pid=9 others_bytes=1000
- * power=312000 power_limit=700000 temperature=64 own_busy=52 others_busy=48. */
+ * power=312000 power_limit=700000 temperature=64 own_busy=52 others_busy=48 links=18 link_mbytes=26562. */
 static void tt_gpu_look(struct tt_state *s, const struct tt_line *l, enum spy_event event,
 			uint64_t time)
 {
@@ -478,10 +478,14 @@ static void tt_gpu_look(struct tt_state *s, const struct tt_line *l, enum spy_ev
 					.others_bytes = tt_value(s, l, "others_bytes", 0),
 					.own_busy = (uint8_t)tt_value(s, l, "own_busy", 0),
 					.others_busy = (uint8_t)tt_value(s, l, "others_busy", 0),
+					.links = (uint16_t)tt_value(s, l, "links", 0),
+					.link_mbytes = (uint32_t)tt_value(s, l, "link_mbytes", 0),
 					.known = SPY_GPU_LOOK_REASONS | SPY_GPU_LOOK_PROCESSES};
 
 	if (look.own_busy || look.others_busy)
 		look.known |= SPY_GPU_LOOK_SHARES;
+	if (look.link_mbytes)
+		look.known |= SPY_GPU_LOOK_LINKS;
 	tw_record(&s->w, s->slot, &look, sizeof(look));
 }
 
