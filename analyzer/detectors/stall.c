@@ -348,6 +348,14 @@ static bool is_beginning(const struct model *model, const struct stall *stall)
 	       stall->calls <= BEGINNINGS_EACH * stall->waiters && is_over_soon(model, stall);
 }
 
+/* Code is loaded once: what else there is of waits is nothing, or next to nothing of them. */
+static bool is_loading(const struct stall *stall)
+{
+	return !stall->loads_again && stall->loading_ns >= stall->waited_ns / 2 &&
+	       (stall->loading_ns >= stall->waited_ns * 0.9 ||
+		!is_significant(stall, stall->waited_ns - stall->loading_ns));
+}
+
 void stall_fill(struct arena *texts, const struct model *model, const struct stall *stall,
 		const char *processes, struct finding *finding)
 {
@@ -360,8 +368,6 @@ void stall_fill(struct arena *texts, const struct model *model, const struct sta
 	finding->cost.elsewhere_ns = stall->charged_ns >= stall->waited_ns * 0.9
 					     ? UINT64_MAX
 					     : (uint64_t)stall->charged_ns;
-	finding->remarks.once = is_beginning(model, stall) ||
-				(!stall->loads_again && stall->loading_ns >= stall->waited_ns / 2 &&
-				 !is_significant(stall, stall->waited_ns - stall->loading_ns));
+	finding->remarks.once = is_beginning(model, stall) || is_loading(stall);
 	fill_cure(texts, model->set, stall, processes, finding);
 }

@@ -305,11 +305,14 @@ struct straggler straggler_find(const struct ranks *ranks)
 	h.mostly = outstanding && is_surely_late(h.rank, h.job_ns) &&
 		   rank_parts_systematic(&ranks->parts, h.rank->index, ranks->n);
 	/* One that stands out, but not systematically, had a bad time: that is neither "mostly" nor "now one and now another". */
-	if (h.mostly)
+	if (h.mostly) {
 		h.by = judge_rank(ranks, h.rank);
-	else if (!outstanding &&
-		 h.late_ns - h.rank->longest_late_ns >= h.job_ns / SEVERAL_LEAST_PART &&
-		 gpu_late_ns >= part_of(GPU_PERCENT, h.late_ns))
+		if (h.by == STRAGGLER_BY_WORK &&
+		    !rank_late_is_significant(usual_ns(h.rank) / ranks->n, h.job_ns))
+			h.by = STRAGGLER_NONE; /* work that is divided evenly saves no more */
+	} else if (!outstanding &&
+		   h.late_ns - h.rank->longest_late_ns >= h.job_ns / SEVERAL_LEAST_PART &&
+		   gpu_late_ns >= part_of(GPU_PERCENT, h.late_ns))
 		h.by = STRAGGLER_BY_WORK;
 	else
 		find_unshared(ranks, &h);

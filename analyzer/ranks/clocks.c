@@ -6,7 +6,7 @@
  * on all of them within some microseconds. So the difference of its ends is the timers' difference, and what many of them
  * do not agree upon is the error. Sends and receives bound it. Against the host's clock there are bounds only: no kernel begins before its launch, nor
  * after somebody saw that it had. A launch is near its kernel's begin only where the thread is not ahead of its GPU, which may be
- * once in many blocks: bounds hold from block to block.
+ * once in many blocks: bounds hold from block to block. Ranks of one host that have nothing better are aligned by its clock.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -292,10 +292,66 @@ static void fit_by_messages(struct ranks *ranks, struct rank_comm *comm,
 			rank_func_is_between_two(block[i]->func) && block[i]->n_ops == 2;
 }
 
+/* ---- the host's clock ------------------------------------------------------------------------ */
+
+static void bound(struct clock_bounds *b, const struct rank_op *op)
+{
+	if (!op->ran || op->by_host_times || !op->seen_ns)
+		return;
+	carry(b, op->end_ns, HOST_DRIFT);
+	if (op->launched)
+		lower(b, (int64_t)(op->submit_begin_ns - op->begin_ns));
+	upper(b, (int64_t)(op->seen_ns - op->begin_ns));
+	upper(b, (int64_t)(op->ran_ns - op->end_ns));
+}
+
+static void conclude(struct rank_member *member)
+{
+	const struct clock_bounds *b = &member->timer->host;
+
+	member->has_host = b->has_least && b->has_most;
+	if (!member->has_host)
+		return;
+	member->host_offset_ns = between(b);
+	member->host_error_ns = left_open(b);
+}
+
+static void fit_hosts(struct rank_comm *comm, struct rank_instance *const *block, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (const struct rank_op *op = block[i]->ops; op; op = op->next)
+			bound(&op->member->timer->host, op);
+	for (size_t i = 0; i < comm->n_members; i++)
+		conclude(comm->members[i]);
+}
+
+/* Of ranks of one host: by way of its clock. For a block that tells nothing, and none has before. */
+static void fit_by_host(struct rank_comm *comm, struct rank_member *reference, uint64_t at_ns)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < comm->n_members && reference->has_host; i++) {
+		struct rank_member *member = comm->members[i];
+		uint64_t error_ns = member->host_error_ns + reference->host_error_ns;
+
+		if (member == reference || !member->has_host || (double)error_ns > ERROR_MOST_NS ||
+		    member->process->trace->host != reference->process->trace->host)
+			continue;
+		member->fit = (struct clock_fit){.known = true,
+						 .offset_ns = member->host_offset_ns -
+							      reference->host_offset_ns,
+						 .at_ns = at_ns,
+						 .error_ns = error_ns};
+		any = true;
+	}
+	reference->fit.known = any;
+}
+
 /* The fit of the last block, or of another communicator with the same ranks: for a block that tells nothing. */
-static void borrow(struct rank_comm *comm, uint64_t end_ns)
+static bool borrow(struct rank_comm *comm, uint64_t end_ns)
 {
 	const struct rank_comm *of = NULL;
+	size_t known = 0;
 
 	for (size_t i = 0; i < comm->n_members && !of; i++)
 		of = comm->members[i]->timer->comm;
@@ -309,7 +365,9 @@ static void borrow(struct rank_comm *comm, uint64_t end_ns)
 			continue;
 		member->fit = timer->fit;
 		member->fit.error_ns += (uint64_t)(later * DRIFT_LATER);
+		known++;
 	}
+	return known > 1;
 }
 
 static void lend(struct rank_comm *comm)
@@ -377,44 +435,11 @@ static void fit_timers(struct ranks *ranks, struct rank_comm *comm,
 	if (fitted < 2) {
 		reference->fit.known = false;
 		last = last_timed(block, n);
-		if (last)
-			borrow(comm, last->end_ns);
+		if (last && !borrow(comm, last->end_ns))
+			fit_by_host(comm, reference, last->end_ns);
 		return;
 	}
 	lend(comm);
-}
-
-/* ---- the host's clock ------------------------------------------------------------------------ */
-
-static void bound(struct clock_bounds *b, const struct rank_op *op)
-{
-	if (!op->ran || op->by_host_times || !op->seen_ns)
-		return;
-	carry(b, op->end_ns, HOST_DRIFT);
-	if (op->launched)
-		lower(b, (int64_t)(op->submit_begin_ns - op->begin_ns));
-	upper(b, (int64_t)(op->seen_ns - op->begin_ns));
-	upper(b, (int64_t)(op->ran_ns - op->end_ns));
-}
-
-static void conclude(struct rank_member *member)
-{
-	const struct clock_bounds *b = &member->timer->host;
-
-	member->has_host = b->has_least && b->has_most;
-	if (!member->has_host)
-		return;
-	member->host_offset_ns = between(b);
-	member->host_error_ns = left_open(b);
-}
-
-static void fit_hosts(struct rank_comm *comm, struct rank_instance *const *block, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		for (const struct rank_op *op = block[i]->ops; op; op = op->next)
-			bound(&op->member->timer->host, op);
-	for (size_t i = 0; i < comm->n_members; i++)
-		conclude(comm->members[i]);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -433,8 +458,8 @@ static void align(struct rank_op *op)
 void rank_clocks_fit(struct ranks *ranks, struct rank_comm *comm,
 		     struct rank_instance *const *block, size_t n)
 {
-	fit_timers(ranks, comm, block, n);
 	fit_hosts(comm, block, n);
+	fit_timers(ranks, comm, block, n);
 	for (size_t i = 0; i < n; i++)
 		for (struct rank_op *op = block[i]->ops; op; op = op->next)
 			align(op);

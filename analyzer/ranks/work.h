@@ -216,6 +216,8 @@ struct rank_member {
 	size_t sampled_comm_1; /* its communicator in the rank's samples */
 	struct rank_messages messages;
 	struct rank_op *message; /* the last one that it submitted; NULL: none; held */
+	/* Of those that are known to have run, the last one that was launched: when, and its begin by the GPU's timer; 0: none. */
+	uint64_t begun_launch_ns, begun_ns;
 	uint64_t paid_ns; /* launch of the last operation that it was late in */
 	uint64_t exchange_ns; /* launch of its last kernel with a message to itself; 0: none */
 	/* Of the block that is evaluated. */

@@ -26,7 +26,9 @@
 #define SHARES_MOST 256 /* NVML wants room for all that its buffer may have: 72 of an H200 */
 #define NOT_SUPPORTED_PERCENT 0xff
 #define LINKS_MOST 18 /* NVML_NVLINK_MAX_LINKS */
-#define FIELD_LINK_MBYTES 90 /* NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON: MB/s of each that is up */
+/* NVML_FI_DEV_NVLINK_GET_SPEED, of a link; NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, which an H200 does not know, of all. */
+#define FIELD_LINK_MBYTES 164
+#define FIELD_LINKS_MBYTES 90
 
 enum { SUCCESS, INSUFFICIENT_SIZE = 7 };
 enum { CLOCK_SM = 1, TEMPERATURE_GPU = 0 };
@@ -188,7 +190,7 @@ static void ask_shares(const struct functions *f, struct gpu *gpu, struct spy_re
 /* Of those between GPUs, or to their switch: asked once. */
 static void ask_links(const struct functions *f, struct gpu *gpu, struct spy_rec_gpu_look *look)
 {
-	struct field field = {.id = FIELD_LINK_MBYTES};
+	struct field fields[] = {{.id = FIELD_LINK_MBYTES}, {.id = FIELD_LINKS_MBYTES}};
 	unsigned int n = 0;
 	int up;
 
@@ -197,12 +199,17 @@ static void ask_links(const struct functions *f, struct gpu *gpu, struct spy_rec
 	gpu->links_asked = true;
 	for (unsigned int i = 0; i < LINKS_MOST; i++) {
 		up = 0;
-		n += f->link(gpu->handle, i, &up) == SUCCESS && up;
+		if (f->link(gpu->handle, i, &up) != SUCCESS || !up)
+			continue;
+		fields[0].scope = i;
+		n++;
 	}
-	if (!n || f->fields(gpu->handle, 1, &field) != SUCCESS || field.error != SUCCESS)
+	if (!n || f->fields(gpu->handle, 2, fields) != SUCCESS)
 		return;
 	look->links = (uint16_t)n;
-	look->link_mbytes = field.value.number;
+	look->link_mbytes = fields[0].error == SUCCESS   ? fields[0].value.number
+			    : fields[1].error == SUCCESS ? fields[1].value.number
+							 : 0;
 }
 
 static void ask_rest(const struct functions *f, struct gpu *gpu, struct spy_rec_gpu_look *look)

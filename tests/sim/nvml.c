@@ -232,7 +232,7 @@ EXPORT int nvmlDeviceGetFieldValues(void *handle, int n, struct field *fields)
 {
 	(void)handle;
 	for (int i = 0; i < n; i++) {
-		fields[i].error = fields[i].id == 90 ? SUCCESS : NOT_SUPPORTED;
+		fields[i].error = fields[i].id == 164 ? SUCCESS : NOT_SUPPORTED;
 		fields[i].value.number = 25000;
 	}
 	return SUCCESS;
