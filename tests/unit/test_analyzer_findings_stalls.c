@@ -90,13 +90,22 @@ static void test_stall_by_loading(void **state)
 
 	/* a few waits besides, 7 % of them all, are next to nothing; a third is something */
 	for (i = 0; i < 2; i++) {
+		unsigned int us = i ? 8000 : 1200;
+
 		stalling_by(&log, "op", "cuKernelGetFunction", "", 1, 9, 15000);
-		for (unsigned int k = 1; k <= 9; k++)
+		add(&log, "slot 3 tid=103\n1us thread tid=103 name=\"app\"\n");
+		for (unsigned int k = 11; k <= 19; k++)
+			add(&log,
+			    "%uus memory cudaMallocHost op=alloc kind=pinned bytes=4096 "
+			    "address=0x9000 duration=%uus device=0 caller=0x4020\n",
+			    25000 * k + 50, us + 100);
+		add(&log, "slot 2\n");
+		for (unsigned int k = 11; k <= 19; k++)
 			add(&log,
 			    "%uus wait kind=mutex fn=cudaLaunchKernel duration=%uus object=0x700 "
-			    "device=1 holder=101 holder_fn=cudaMallocHost holder_device=0\n"
+			    "device=1 holder=103 holder_fn=cudaMallocHost holder_device=0\n"
 			    "%uus launch cudaLaunchKernel duration=%uus device=1 stream=0x20\n",
-			    25000 * k + 6000, i ? 8000 : 1200, 25000 * k + 6002, i ? 8003 : 1203);
+			    25000 * k, us, 25000 * k + 2, us + 3);
 		root = report_on(log.text);
 		says(find(root, "cross-device-stall"), "severity", i ? "problem" : "note");
 		json_decref(root);
