@@ -3,6 +3,7 @@
  * add up their numbers, as gradients are, in an all-reduce. All go on when the last one has come:
  *
  *   --straggler 1:free   rank 1 comes late in every fourth step; --help has the causes
+ *   --exchange           experts: an all-to-all in the midst of a step
  *   --microbatches 4     ranks are the stages of a pipeline: forward and back, and then the all-reduce
  *   --overlap            the all-reduce runs beside the step's second half, on a stream of its own
  *
@@ -28,7 +29,7 @@ enum { KERNELS_PER_STEP = 4 };
 static struct {
 	long ranks, gpus, steps, bytes, buckets, microbatches, work_us, read_every, in_turn;
 	const char *straggler;
-	bool overlap, without_nccl;
+	bool overlap, exchange, without_nccl;
 } options = {
 	.steps = 200,
 	.bytes = 4 << 20,
@@ -54,6 +55,8 @@ static const struct option_row rows[] = {
 		OPTION_NUMBER, &options.buckets, 1, 64, NULL},
 	{"microbatches", "N", "of a step, that ranks send to each other as a pipeline's stages do (0: none)",
 		OPTION_NUMBER, &options.microbatches, 0, 1000, NULL},
+	{"exchange", NULL, "an all-to-all before the all-reduce, and half of the kernels between them",
+		OPTION_FLAG, &options.exchange, 0, 0, NULL},
 	{"read-every", "N", "steps between reading back the sums and the next time (1)",
 		OPTION_NUMBER, &options.read_every, 1, 1000, NULL},
 	{"straggler", "SPEC", "who is late: RANK:CAUSE[:EVERY[:MS]]; cause: free, load, sync,\n"
@@ -126,8 +129,9 @@ static void prepare(struct worker *worker)
 	self->nccl = !options.without_nccl && nccl_load();
 	if (!self->nccl)
 		shared_join();
-	if (options.microbatches && !self->nccl)
-		die("--microbatches: there is no libnccl.so.2");
+	if ((options.microbatches || options.exchange) && !self->nccl)
+		die("%s: there is no libnccl.so.2",
+		    options.exchange ? "--exchange" : "--microbatches");
 }
 
 static void join(const struct worker *worker)
@@ -211,6 +215,14 @@ static void pipeline(const struct rank *self, int rank, double ms)
 	}
 }
 
+/* Experts: what they get comes before their work. */
+static void exchange(const struct rank *self, int rank, double ms)
+{
+	launch_some(self, 0, KERNELS_PER_STEP / 2, ms);
+	nccl_exchange(self->numbers, self->sum, count(), rank, (int)options.ranks, self->compute);
+	launch_some(self, KERNELS_PER_STEP / 2, KERNELS_PER_STEP, ms);
+}
+
 static void one_step(struct rank *self, int rank, long step)
 {
 	bool late = straggler_is_late(&straggler, rank, step);
@@ -226,6 +238,8 @@ static void one_step(struct rank *self, int rank, long step)
 			      self->compute));
 	if (options.microbatches)
 		pipeline(self, rank, ms);
+	else if (options.exchange)
+		exchange(self, rank, ms);
 	else
 		launch_some(self, 0, half, ms);
 	if (late)

@@ -23,6 +23,8 @@ void nccl_join(const struct nccl_id *id, int rank, int ranks);
 void nccl_sum(const int *in, int *sum, size_t count, cudaStream_t stream);
 void nccl_send(const int *in, size_t count, int rank, cudaStream_t stream);
 void nccl_receive(int *out, size_t count, int rank, cudaStream_t stream);
+/* All-to-all, in one kernel: each rank gets the part of its own number of all others' numbers, and of its own. */
+void nccl_exchange(const int *in, int *out, size_t count, int rank, int ranks, cudaStream_t stream);
 void nccl_check(void); /* dies if an operation has failed */
 void nccl_leave(void);
 

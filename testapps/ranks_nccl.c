@@ -19,6 +19,8 @@ static struct {
 	int (*send)(const void *in, size_t count, int type, int peer, void *comm,
 		    cudaStream_t stream);
 	int (*recv)(void *out, size_t count, int type, int peer, void *comm, cudaStream_t stream);
+	int (*group_start)(void);
+	int (*group_end)(void);
 	int (*comm_get_async_error)(void *comm, int *error);
 	int (*comm_destroy)(void *comm);
 	const char *(*get_error_string)(int error);
@@ -59,6 +61,8 @@ bool nccl_load(void)
 		{"ncclAllReduce", &nccl.all_reduce},
 		{"ncclSend", &nccl.send},
 		{"ncclRecv", &nccl.recv},
+		{"ncclGroupStart", &nccl.group_start},
+		{"ncclGroupEnd", &nccl.group_end},
 		{"ncclCommGetAsyncError", &nccl.comm_get_async_error},
 		{"ncclCommDestroy", &nccl.comm_destroy},
 		{"ncclGetErrorString", &nccl.get_error_string},
@@ -97,6 +101,20 @@ void nccl_send(const int *in, size_t count, int rank, cudaStream_t stream)
 void nccl_receive(int *out, size_t count, int rank, cudaStream_t stream)
 {
 	check(nccl.recv(out, count, NCCL_INT32, rank, comm, stream), "ncclRecv");
+}
+
+void nccl_exchange(const int *in, int *out, size_t count, int rank, int ranks, cudaStream_t stream)
+{
+	size_t part = count / (size_t)ranks;
+
+	check(nccl.group_start(), "ncclGroupStart");
+	for (int i = 0; i < ranks; i++) {
+		int peer = (rank + i) % ranks;
+
+		nccl_send(in + (size_t)peer * part, part, peer, stream);
+		nccl_receive(out + (size_t)peer * part, part, peer, stream);
+	}
+	check(nccl.group_end(), "ncclGroupEnd");
 }
 
 void nccl_check(void)

@@ -49,4 +49,16 @@ expect "a heavy stage" "$(found heavy 3 --microbatches=4 --straggler=2:kernel:1:
 tr -s '[:space:]' ' ' <heavy.txt >heavy.line
 grep -q "rank 2 (GPU 2) holds the other ranks up: each of them waited" heavy.line || fail "which stage: $(cat heavy.txt)"
 grep -q "Ranks wait mostly in sends and receives, as the stages of a pipeline do" heavy.line || fail "the bubble: $(cat heavy.txt)"
+
+# An all-to-all in the midst of each step is a collective, and no pipeline; NCCL's times of its messages and of the all-reduces behind it
+# are not those of these kernels.
+late() {
+	jq -r '[.findings[].id | select(. == "straggler-rank" or . == "slow-gpu" or . == "collective-order")] | unique | join(" ")' "$1.json"
+}
+even "experts" experts 3 --exchange
+expect "experts, nobody late" "$(late experts)" ""
+expect "experts, no more work" "$(found nap 3 --exchange --straggler=1:nap:1:20)" ""
+expect "experts, one asleep" "$(late nap)" straggler-rank
+jq -e '.findings[] | select(.id == "straggler-rank") | .what | test("^rank 1 .* asleep")' nap.json >/dev/null || fail "who: $(jq -c .findings nap.json)"
+jq -e '.ranks | map(.wait_ns) | .[0] > 4e8 and .[2] > 4e8 and .[1] < 1e8' nap.json >/dev/null || fail "waits: $(jq -c '.ranks | map(.wait_ns)' nap.json)"
 exit 0

@@ -582,8 +582,8 @@ static int check(const struct nccl_task *t)
 		return error(NCCL_INVALID_ARGUMENT, "the look-alike reduces no such numbers");
 	if (nccl_task_bytes(t) > (size_t)256 << 20)
 		return error(NCCL_INVALID_ARGUMENT, "more than 256 MiB in one operation");
-	if (!nccl_is_collective(t->func) && t->peer == t->comm->rank)
-		return error(NCCL_INVALID_USAGE, "the look-alike sends nothing to itself");
+	if (!nccl_is_collective(t->func) && t->peer == t->comm->rank && !group.depth)
+		return error(NCCL_INVALID_USAGE, "a message to itself, not in a group");
 	return atomic_load(&t->comm->error);
 }
 

@@ -112,6 +112,9 @@ struct nccl_comm {
 	atomic_bool aborted;
 	void *profiler; /* the plugin's */
 	const struct nccl_clock *clock;
+	/* There are messages to itself: then NCCL 2.28 gives collectives the times of its first kernel, which were these. */
+	bool to_itself;
+	uint64_t first_begin_ns, first_end_ns;
 };
 
 /* What a program asked for. */

@@ -458,22 +458,56 @@ static void *start_channel(struct nccl_batch *batch, struct nccl_task *task, uin
 }
 
 /* Channels begin one after the other, and end so: the first to begin and the last to end are the kernel's times. */
+static bool is_to_itself(const struct nccl_batch *batch, const struct nccl_task *task)
+{
+	return !nccl_is_collective(task->func) && task->peer == batch->comm->rank;
+}
+
+/*
+ * What is told of when the kernel ran is not always when it did (docs/CUDA_FACTS.md, "NCCL's times of several messages in one kernel"): of
+ * several messages it is how long one part took that waits for no other rank.
+ */
+static void told_times(const struct nccl_batch *batch, uint64_t *begin_ns, uint64_t *end_ns)
+{
+	const struct nccl_comm *comm = batch->comm;
+
+	*begin_ns = atomic_load(&batch->begin_ns);
+	*end_ns = atomic_load(&batch->end_ns);
+	if (comm->to_itself && nccl_is_collective(batch->tasks->func)) {
+		*begin_ns = comm->first_begin_ns;
+		*end_ns = comm->first_end_ns;
+	} else if (batch->tasks->next && *end_ns > *begin_ns + batch->duration_ns) {
+		*end_ns = *begin_ns + batch->duration_ns;
+	}
+}
+
 void nccl_plugin_channels_begin(struct nccl_batch *batch)
 {
+	struct nccl_comm *comm = batch->comm;
+	uint64_t begin_ns, end_ns;
+
 	if (!plugin || version < 3 || !(batch->mask & EVENT_KERNEL_CH))
 		return;
 	for (struct nccl_task *task = batch->tasks; task; task = task->next)
-		for (int i = 0; i < batch->channels; i++)
+		comm->to_itself |= is_to_itself(batch, task);
+	told_times(batch, &begin_ns, &end_ns);
+	for (struct nccl_task *task = batch->tasks; task; task = task->next)
+		for (int i = 0; i < batch->channels && !is_to_itself(batch, task); i++)
 			task->channel_events[i] = start_channel(
 				batch, task, (uint8_t)i,
-				nccl_clock_read(batch->comm->clock, atomic_load(&batch->begin_ns) +
-									    300u * (unsigned)i));
+				nccl_clock_read(comm->clock, begin_ns + 300u * (unsigned)i));
 }
 
 void nccl_plugin_channels_end(struct nccl_batch *batch)
 {
 	union event_state state;
+	uint64_t begin_ns, end_ns;
 
+	told_times(batch, &begin_ns, &end_ns);
+	if (!batch->comm->first_end_ns) {
+		batch->comm->first_begin_ns = begin_ns;
+		batch->comm->first_end_ns = end_ns;
+	}
 	for (struct nccl_task *task = batch->tasks; plugin && task; task = task->next)
 		for (int i = 0; i < batch->channels; i++) {
 			unsigned before = 200u * (unsigned)(batch->channels - 1 - i);
@@ -481,8 +515,7 @@ void nccl_plugin_channels_end(struct nccl_batch *batch)
 			if (!task->channel_events[i])
 				continue;
 			memset(&state, 0, sizeof(state));
-			state.kernel.timer = nccl_clock_read(batch->comm->clock,
-							     atomic_load(&batch->end_ns) - before);
+			state.kernel.timer = nccl_clock_read(batch->comm->clock, end_ns - before);
 			if (version >= 4)
 				plugin->state(task->channel_events[i], STATE_KERNEL_CH_STOP,
 					      &state);
