@@ -85,7 +85,7 @@ function gpuRow(gpu, withLegend) {
 			part.style.width = `${Math.min(100, 100 * ns / whole)}%`;
 			return part;
 		}));
-	const idle = gpu.idle_ns > 0 ? `idle ${percent(gpu.idle_ns, whole)}${gpu.busy_known === 'exact' ? '' : ' or more'}` : '';
+	const idle = gpu.idle_ns >= whole / 1000 ? `idle ${percent(gpu.idle_ns, whole)}${gpu.busy_known === 'exact' ? '' : ' or more'}` : '';
 	const worked = gpu.busy_ns > 0 ? `worked ${percent(gpu.busy_ns, whole)}${gpu.busy_known === 'exact' ? '' : ' or more'}` : '';
 	return el('div', {class: 'gpu'}, el('div', {class: 'gpu-row'},
 		el('div', {class: 'gpu-name', title: `GPU ${gpu.device} ${gpu.name || ''}, ${gpu.process === 'several' ? 'several processes' : gpu.process || ''}`}, el('b', {}, `GPU ${gpu.device}`), el('span', {class: 'hint'}, ` ${gpu.name || ''}${gpu.process === 'several' || !gpu.process ? '' : `, ${gpu.process}`}`)), bar,
@@ -141,7 +141,7 @@ export function rankTime(report, choose) {
 	return el('section', {id: 'ranks', 'aria-label': 'Ranks'}, el('h2', {}, 'Ranks'),
 		bars('wait_ns', 'rank', 'at most that a rank waited for others in collectives'), bars('caused_ns', 'lock', 'at most that all others together waited for a rank'),
 		el('p', {class: 'hint'}, `From rank ${ranks[0].rank} to rank ${ranks.at(-1).rank}. Waited for most: `, worst.flatMap((rank, i) => [i ? ', ' : '', el('button', {type: 'button', class: 'link', onclick: () => choose(rank.rank)}, `rank ${rank.rank}`),
-			` (${duration(rank.caused_ns)}, last in ${rank.last_count} of ${plural(rank.operations, 'collective')})`]), '.'));
+			` (${duration(rank.caused_ns)}, last in ${rank.last_count} of ${plural(rank.timed, 'collective')})`]), '.'));
 }
 
 /* ---- findings ----------------------------------------------------------------------------------- */
