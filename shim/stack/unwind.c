@@ -156,6 +156,7 @@ static uint64_t take_pointer(struct cursor *c, uint8_t encoding)
 /* What an object says of an address. */
 struct tables {
 	bool in_object, code; /* it lies in one; in its code */
+	uintptr_t object; /* where that begins */
 	const uint8_t *begin, *end; /* the segment the tables lie in … */
 	const uint8_t *index; /* … and the index into them; NULL: none */
 };
@@ -198,6 +199,7 @@ static int visit(const struct spy_object *object, void *data)
 	if (search->ip < object->begin || search->ip >= object->end)
 		return 0;
 	search->tables->in_object = true;
+	search->tables->object = object->begin;
 	look_at_object(search->ip, object->base, object->phdr, object->phdr_count, search->tables);
 	return 1;
 }
@@ -236,6 +238,7 @@ static void find_tables(uint64_t ip, struct tables *t)
 	if (!t->in_object)
 		return;
 	header = object.dlfo_map_start;
+	t->object = (uintptr_t)header;
 	if (*(const uint32_t *)header->e_ident != *(const uint32_t *)ELFMAG ||
 	    header->e_phentsize != sizeof(ElfW(Phdr)) ||
 	    header->e_phoff + header->e_phnum * sizeof(ElfW(Phdr)) > 4096)
@@ -932,20 +935,24 @@ size_t spy_unwind(const struct spy_unwind *start, uint64_t *frames, size_t most)
 	return walk_up(&w, frames, most);
 }
 
+static uint64_t function_in(const struct tables *tables, uint64_t ip)
+{
+	struct entry entry;
+
+	return tables->code && tables->index && read_entry(tables, ip, &entry) ? entry.begin : 0;
+}
+
 static uint64_t function_of(uint64_t ip)
 {
 	struct tables tables;
-	struct entry entry;
 
 	find_tables(ip, &tables);
-	return tables.code && tables.index && read_entry(&tables, ip, &entry) ? entry.begin : 0;
+	return function_in(&tables, ip);
 }
 
-size_t spy_unwind_interrupted(const struct spy_interrupted *at, uint64_t *frames, size_t most,
-			      uint64_t *function)
+static struct walk walk_from(const struct spy_interrupted *at)
 {
 	struct walk w = {.known = CAPTURED | 1u << REG_SP, .exact = true};
-	size_t n;
 
 	for (size_t i = 0; i < REGISTERS_KEPT; i++)
 		w.regs[spy_registers_kept[i]] = at->registers[i];
@@ -953,7 +960,56 @@ size_t spy_unwind_interrupted(const struct spy_interrupted *at, uint64_t *frames
 	w.words = (uintptr_t)at->stack;
 	w.end = w.begin + (at->stack_bytes & ~7ull);
 	w.changed = w.end + STACK_MOST;
-	n = w.begin % sizeof(uint64_t) ? 0 : walk_up(&w, frames, most);
+	return w;
+}
+
+uintptr_t spy_unwind_object(uintptr_t address)
+{
+	struct tables tables;
+
+	find_tables(address, &tables);
+	return tables.in_object ? tables.object : 0;
+}
+
+/* What the function has on the stack, as far as it was copied. */
+static void describe_words(const struct walk *w, uint64_t caller_sp, struct spy_unwound *f)
+{
+	uint64_t sp = w->regs[REG_SP], end = caller_sp < w->end ? caller_sp : w->end;
+
+	if (sp < w->begin || sp >= end || sp % sizeof(uint64_t))
+		return;
+	f->words = (const uint64_t *)(w->words + (sp - w->begin));
+	f->n_words = (end - sp) / sizeof(uint64_t);
+}
+
+void spy_unwind_each(const struct spy_interrupted *at, spy_unwind_visit *show, void *data)
+{
+	struct walk w = walk_from(at);
+	bool more = w.begin % sizeof(uint64_t) == 0;
+
+	for (size_t n = 0; more && n < SPY_UNWIND_MOST; n++) {
+		const struct walk here = w;
+		uint64_t ip = w.regs[REG_IP] - !w.exact;
+		struct spy_unwound f = {.registers = here.regs};
+		struct tables tables;
+
+		find_tables(ip, &tables);
+		f.object = tables.in_object ? tables.object : 0;
+		f.function = function_in(&tables, ip);
+		f.known = here.known & (CAPTURED & ~(1u << REG_IP | 1u << REG_SP));
+		more = step(&w) && is_believable(&w);
+		if (more)
+			describe_words(&here, w.regs[REG_SP], &f);
+		more &= show(&f, data);
+	}
+}
+
+size_t spy_unwind_interrupted(const struct spy_interrupted *at, uint64_t *frames, size_t most,
+			      uint64_t *function)
+{
+	struct walk w = walk_from(at);
+	size_t n = w.begin % sizeof(uint64_t) ? 0 : walk_up(&w, frames, most);
+
 	*function = n ? function_of(frames[0]) : 0;
 	if (n)
 		frames[0]++; /* as if it had called something there, like the others */

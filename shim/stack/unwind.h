@@ -54,6 +54,26 @@ struct spy_interrupted {
 size_t spy_unwind_interrupted(const struct spy_interrupted *at, uint64_t *frames, size_t most,
 			      uint64_t *function);
 
+/* A function of that walk. */
+struct spy_unwound {
+	uintptr_t object; /* where the object begins that has its code; 0: none has */
+	uint64_t function; /* where it begins; 0 unknown: it has no tables */
+	/* What it has in the registers that functions keep for their callers: a bit in `known` for each that is known. */
+	const uint64_t *registers;
+	uint32_t known;
+	const uint64_t *words; /* what it has on the stack, in the copy */
+	size_t n_words;
+};
+
+#define SPY_UNWIND_MOST 64
+
+/* Shows the functions of such a walk, innermost first, until `show` returns false. */
+typedef bool spy_unwind_visit(const struct spy_unwound *f, void *data);
+void spy_unwind_each(const struct spy_interrupted *at, spy_unwind_visit *show, void *data);
+
+/* Where the object begins in which that lies; 0: in none. While libraries are held. */
+uintptr_t spy_unwind_object(uintptr_t address);
+
 /* Before the first walk; idempotent. */
 void spy_unwind_init(void);
 

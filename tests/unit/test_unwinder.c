@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
+#include "arch/registers.h"
 #include "no_guard.h"
 #include "process/elf_scan.h"
 #include "stack/unwind.h"
@@ -118,6 +119,76 @@ static void test_signal(void **state)
 	sigaction(SIGUSR1, &old, NULL);
 	sigaltstack(&before, NULL);
 	compare(8);
+}
+
+/* ---- where a thread was interrupted ---- */
+
+#define COPIED 512
+
+static struct {
+	uint64_t registers[REGISTERS_KEPT], stack[COPIED];
+} interruption;
+static struct spy_unwound shown[8];
+static size_t n_shown;
+
+/* As the kernel does, but here: this function is the innermost one, and has a word of its own on its stack. */
+static LEAF void interrupted(void)
+{
+	static const int kept[REGISTERS_KEPT] = {REG_RBX, REG_RBP, REG_RSP, REG_RIP,
+						 REG_R12, REG_R13, REG_R14, REG_R15};
+	volatile uint64_t mark = 0x5eed5eed5eed5eed;
+	ucontext_t now;
+
+	getcontext(&now);
+	for (int i = 0; i < REGISTERS_KEPT; i++)
+		interruption.registers[i] = (uint64_t)now.uc_mcontext.gregs[kept[i]];
+	memcpy(interruption.stack, (void *)now.uc_mcontext.gregs[REG_RSP],
+	       sizeof(interruption.stack));
+	sink += (int)mark;
+}
+
+static LEAF void calls_it(void)
+{
+	interrupted();
+	sink++;
+}
+
+static bool keep_shown(const struct spy_unwound *f, void *data)
+{
+	(void)data;
+	shown[n_shown++] = *f;
+	return n_shown < 3;
+}
+
+static bool has_mark(const struct spy_unwound *f)
+{
+	for (size_t i = 0; i < f->n_words; i++)
+		if (f->words[i] == 0x5eed5eed5eed5eed)
+			return true;
+	return false;
+}
+
+static void test_interrupted(void **state)
+{
+	const struct spy_interrupted at = {interruption.registers, interruption.stack,
+					   sizeof(interruption.stack)};
+	uint64_t frames[MOST], function = 0;
+
+	(void)state;
+	calls_it();
+	spy_unwind_each(&at, keep_shown, NULL);
+	assert_int_equal(n_shown, 3);
+	assert_int_equal(shown[0].function, (uintptr_t)interrupted);
+	assert_int_equal(shown[1].function, (uintptr_t)calls_it);
+	assert_int_equal(shown[2].function, (uintptr_t)test_interrupted);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(shown[i].object, spy_unwind_object((uintptr_t)test_interrupted));
+	assert_int_not_equal(shown[0].object, spy_unwind_object((uintptr_t)qsort));
+	assert_int_equal(spy_unwind_object(16), 0);
+	assert_true(has_mark(&shown[0]));
+	assert_false(has_mark(&shown[1]));
+	assert_true(spy_unwind_interrupted(&at, frames, MOST, &function) >= 3);
+	assert_int_equal(function, (uintptr_t)interrupted);
 }
 
 /* ---- from a stack of the recorder's ---- */
@@ -384,7 +455,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_walk),    cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_apart),   cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_rubbish),
+		cmocka_unit_test(test_rubbish), cmocka_unit_test(test_interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
