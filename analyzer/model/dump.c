@@ -438,9 +438,11 @@ static void print_place(const struct dump *dump, const struct record *record)
 		fprintf(dump->out, "%s%" PRIu32 ":%" PRIu32,
 			i ? "," : " lines=", (uint32_t)(r->words[i] >> 32), (uint32_t)r->words[i]);
 	for (unsigned int i = 0; !dump->stable && i < place.n_frames; i++) {
-		fputs(i ? "," : " frames=", dump->out);
+		fputs(i ? "," : place.in_c ? " in_c=" : " frames=", dump->out);
 		print_frame(dump, record, r->words[place.n_python + i]);
 	}
+	if (place.in_c && !place.function)
+		fputs(" in_c=unknown", dump->out);
 	if (place.function && !dump->stable) {
 		fputs(" function=", dump->out);
 		print_frame(dump, record, place.function);

@@ -79,9 +79,22 @@ struct stack {
 	/* Of samples of a thread that ran: the same in one function called by the same ones from the same places, and else
 	 * another one; 0 unknown. */
 	uint64_t function;
+	/* Of samples of a thread that ran Python: what the innermost of its lines had called in C, behind the frames (stack_in_c). */
+	enum stack_ran {
+		STACK_RAN_UNSAID,
+		STACK_RAN_KNOWN, /* nothing in C: the interpreter */
+		STACK_RAN_UNKNOWN, /* code without tables for exceptions */
+	} ran;
+	uint8_t n_in_c;
 	struct python_frame python[SPY_PYTHON_MOST]; /* the thread's in Python, innermost first */
 	uint64_t frames[];
 };
+
+/* The functions by which it entered libraries, as return addresses in them, innermost first. */
+static inline const uint64_t *stack_in_c(const struct stack *stack)
+{
+	return stack->frames + stack->n;
+}
 
 struct thread {
 	struct process *process;

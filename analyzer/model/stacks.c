@@ -61,15 +61,18 @@ void model_apply_place(struct model *model, struct process *process, const struc
 	stack->ns = record->ns;
 	stack->time = of->head.time;
 	stack->fn = SPY_FN_NONE;
-	stack->n = place.n_frames;
+	stack->n = place.in_c ? 0 : place.n_frames;
+	stack->n_in_c = place.n_frames - stack->n;
+	if (place.in_c)
+		stack->ran = place.function ? STACK_RAN_KNOWN : STACK_RAN_UNKNOWN;
 	stack->pinned = true;
 	stack->n_python = (uint8_t)min_u64(place.n_python, SPY_PYTHON_MOST);
 	for (uint8_t i = 0; i < stack->n_python; i++)
 		stack->python[i] = (struct python_frame){(uint32_t)(of->words[i] >> 32),
 							 (uint32_t)of->words[i]};
-	for (uint8_t i = 0; i < stack->n; i++)
+	for (uint8_t i = 0; i < place.n_frames; i++)
 		stack->frames[i] = of->words[place.n_python + i];
-	if (place.function)
+	if (place.function && !place.in_c)
 		stack->function = function_called(stack, place.function);
 	process->stacks = grow(process->stacks, process->n_stacks, sizeof(*process->stacks));
 	process->stacks[process->n_stacks++] = stack;

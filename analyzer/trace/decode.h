@@ -43,6 +43,9 @@ struct place_record {
 	uint8_t n_python, n_frames; /* words of the record: those in Python, those behind them */
 	uint64_t
 		function; /* where the innermost frame's function begins, of a thread that ran; 0 unknown */
+	/* Of one that ran Python: the frames are functions in C, as return addresses, and `function` is the interpreter's; 0: what
+	 * ran is unknown. */
+	bool in_c;
 };
 
 static inline struct place_record decode_place(const struct record *record)
@@ -55,7 +58,8 @@ static inline struct place_record decode_place(const struct record *record)
 	python = python < count ? python : count;
 	return (struct place_record){.n_python = python,
 				     .n_frames = count - python,
-				     .function = has_function ? raw->words[count] : 0};
+				     .function = has_function ? raw->words[count] : 0,
+				     .in_c = has_function && python};
 }
 
 /* SPY_EV_OUTSIDE: a thread waited between two calls. */

@@ -619,7 +619,9 @@ struct spy_rec_place {
 	uint8_t count; /* words; those behind Python's are return addresses. Each innermost first */
 	uint32_t place;
 	/* SPY_PLACE_FUNCTION: the thread ran. The last one is where the function begins that the first return address lies in: 1
-	 * beyond the instruction that it was at. */
+	 * beyond the instruction that it was at. With frames in Python: what the innermost of them ran. The last one is where the
+	 * interpreter's function begins, 0 unknown; those before it lie, as return addresses, in the functions by which libraries
+	 * were entered that it had called, none if it was the interpreter itself. */
 	uint64_t words[]; /* SPY_PLACE_MOST at most */
 } __attribute__((packed));
 

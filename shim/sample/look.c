@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include "sample/look.h"
+#include "sample/in_c.h"
 #include "sample/places.h"
 #include "stack/unwind.h"
 #include "state/board_fields.h"
@@ -85,6 +86,7 @@ struct looking {
 	struct spy_looked *looked;
 	struct spy_thread *thread;
 	struct spy_frames place;
+	struct spy_python_frame innermost; /* of place, if it has any of Python */
 	struct spy_python_activity activity;
 	uint16_t state;
 	uint32_t holder;
@@ -150,6 +152,8 @@ static void look_at_python(struct looking *l)
 					frames, &cut)
 		   : 0;
 	spy_place_add_python(l->places, python, frames, n, &l->place);
+	if (n)
+		l->innermost = frames[0];
 	if (python)
 		spy_python_activity(python, state, &l->activity);
 	spy_libraries_release();
@@ -175,15 +179,42 @@ static void look_at_stack(struct looking *l, const struct blocked *blocked)
 		l->place.words[l->place.count++] = frames[i];
 }
 
-/* Where it was when the kernel interrupted it last, and when that was: not before the last look. */
+/* When the kernel interrupted it last: not before the last look. */
+static bool was_interrupted(struct looking *l, struct spy_interrupted *at, uint64_t *ns,
+			    uint64_t *now_ns)
+{
+	uint64_t since_ns = l->looked->looked_ns;
+
+	l->looked->looked_ns = *now_ns = spy_clock_monotonic();
+	return spy_running_look(&l->looked->running, l->looked->tid, since_ns, ns, at) &&
+	       *ns <= *now_ns;
+}
+
+/* What the line of Python called in C, if the thread was in it when it was interrupted last. */
+static void look_in_c(struct looking *l)
+{
+	const struct spy_python *python;
+	uint64_t ns, now_ns;
+	struct spy_interrupted at;
+
+	if (!was_interrupted(l, &at, &ns, &now_ns) || !spy_libraries_hold())
+		return;
+	python = spy_python_here();
+	if (python)
+		spy_place_add_c(l->places, python, &l->innermost, &at, &l->place);
+	spy_libraries_release();
+}
+
+/* Where it was then. */
 static void look_at_interrupted(struct looking *l, uint64_t *seen)
 {
-	uint64_t frames[NATIVE_MOST], ns, function, now_ns = spy_clock_monotonic();
-	size_t n = spy_running_look(&l->looked->running, l->looked->tid, l->looked->looked_ns, &ns,
-				    frames, NATIVE_MOST, &function);
+	uint64_t frames[NATIVE_MOST], ns, function, now_ns;
+	struct spy_interrupted at;
+	size_t n = was_interrupted(l, &at, &ns, &now_ns)
+			   ? spy_running_walk(&at, frames, NATIVE_MOST, &function)
+			   : 0;
 
-	l->looked->looked_ns = now_ns;
-	if (!n || ns > now_ns)
+	if (!n)
 		return;
 	l->place.count = (uint8_t)n;
 	memcpy(l->place.words, frames, n * sizeof(frames[0]));
@@ -256,6 +287,8 @@ static void look_anew(struct spy_places *places, struct spy_looked *looked,
 		l.state |= stands_still ? 0 : SPY_SAMPLE_RAN;
 		if (!l.place.count)
 			look_at_interrupted(&l, &seen);
+		else if (!(l.state & (SPY_SAMPLE_CUT | SPY_SAMPLE_GC)))
+			look_in_c(&l);
 	}
 	/* What was written for the holder of the GIL has taken room. */
 	if (!is_outside(thread, tid, calls) || !spy_places_ready(places))

@@ -88,7 +88,7 @@ static uint64_t key_of_code(const struct spy_python_frame *frame)
 }
 
 /* The number of the frame's function, and its line. A function that is known has both without a look at its texts. */
-static uint64_t word_of(struct spy_places *p, const struct spy_python *python,
+uint64_t spy_place_word(struct spy_places *p, const struct spy_python *python,
 			const struct spy_python_frame *frame)
 {
 	uint64_t key = key_of_code(frame);
@@ -113,7 +113,7 @@ void spy_place_add_python(struct spy_places *p, const struct spy_python *python,
 			  const struct spy_python_frame *frames, size_t n, struct spy_frames *place)
 {
 	for (size_t i = 0; i < n && place->count < SPY_PLACE_MOST; i++) {
-		place->words[place->count++] = word_of(p, python, &frames[i]);
+		place->words[place->count++] = spy_place_word(p, python, &frames[i]);
 		place->python++;
 	}
 }

@@ -52,6 +52,10 @@ void spy_place_add_python(struct spy_places *p, const struct spy_python *python,
 			  const struct spy_python_frame *frames, size_t n,
 			  struct spy_frames *place);
 
+/* The word of a frame in Python: number of its function, which is told first, if need be, and line. 0: unknown. */
+uint64_t spy_place_word(struct spy_places *p, const struct spy_python *python,
+			const struct spy_python_frame *frame);
+
 /* Its number, after its record was written, if need be; 0: it has none, or its record was written for one sample. */
 uint32_t spy_place_number(struct spy_places *p, const struct spy_frames *place);
 

@@ -70,9 +70,10 @@ static bool is_filtered(void)
 static void refused(const char *why)
 {
 	interval_ns = 0;
-	spy_note(SPY_NOTE_OTHER,
-		 "where threads are that run between their calls is unknown, but for Python: %s",
-		 why);
+	spy_note(
+		SPY_NOTE_OTHER,
+		"where threads are that run between their calls is unknown, but for lines of Python: %s",
+		why);
 }
 
 /* ---- the kernel's clock ----------------------------------------------------------------------- */
@@ -170,30 +171,31 @@ static bool is_ours(const uint64_t *frames, size_t n)
 	return false;
 }
 
-static size_t walk(uint64_t *frames, size_t most, uint64_t *function)
+size_t spy_running_walk(const struct spy_interrupted *at, uint64_t *frames, size_t most,
+			uint64_t *function)
 {
-	const struct spy_interrupted at = {copy.registers, copy.stack,
-					   copy.copied_bytes < STACK_BYTES ? copy.copied_bytes
-									   : STACK_BYTES};
 	size_t n;
 
 	if (!spy_libraries_hold())
 		return 0;
-	n = spy_unwind_interrupted(&at, frames, most, function);
+	n = spy_unwind_interrupted(at, frames, most, function);
 	spy_libraries_release();
 	return is_ours(frames, n) ? 0 : n;
 }
 
-size_t spy_running_look(struct spy_running *running, uint32_t tid, uint64_t since_ns, uint64_t *ns,
-			uint64_t *frames, size_t most, uint64_t *function)
+bool spy_running_look(struct spy_running *running, uint32_t tid, uint64_t since_ns, uint64_t *ns,
+		      struct spy_interrupted *at)
 {
 	if (!running->ring && interval_ns && n_running < SPY_RUNNING_MOST)
 		begin(running, tid);
 	if (!running->ring || !take(running->ring) || copy.tid != tid || copy.ns < since_ns ||
 	    copy.abi != PERF_SAMPLE_REGS_ABI_64 || copy.stack_bytes != STACK_BYTES)
-		return 0;
+		return false;
 	*ns = copy.ns;
-	return walk(frames, most, function);
+	*at = (struct spy_interrupted){copy.registers, copy.stack,
+				       copy.copied_bytes < STACK_BYTES ? copy.copied_bytes
+								       : STACK_BYTES};
+	return true;
 }
 
 void spy_running_end(struct spy_running *running)

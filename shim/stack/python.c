@@ -264,6 +264,9 @@ static int visit(const struct spy_object *object, void *data)
 	if (!e->symbols.thread_state)
 		*(void **)&e->symbols.thread_state =
 			spy_object_symbol(object, "PyGILState_GetThisThreadState", NULL, NULL);
+	if (!e->symbols.evaluate)
+		e->symbols.evaluate = (uintptr_t)spy_object_symbol(
+			object, "_PyEval_EvalFrameDefault", NULL, NULL);
 	if (!e->version_text)
 		*(void **)&e->version_text = spy_object_symbol(object, "Py_GetVersion", NULL, NULL);
 	return 0;

@@ -40,6 +40,7 @@ struct spy_python_symbols {
 	 * lies in it */
 	uintptr_t runtime, runtime_bytes;
 	void *(*thread_state)(void); /* PyGILState_GetThisThreadState, which needs no GIL */
+	uintptr_t evaluate; /* _PyEval_EvalFrameDefault, which executes bytecode; 0: not known */
 	uint32_t version; /* as PY_VERSION_HEX */
 };
 
@@ -113,6 +114,8 @@ struct spy_python_frame {
 	uintptr_t file, function, lines; /* objects of its code */
 	uint32_t first_line; /* 0 unknown */
 	int32_t at; /* byte of its bytecode; negative: before the first */
+	uintptr_t bytecode; /* where that lies; 0 unknown */
+	size_t bytecode_bytes;
 };
 
 #define SPY_PYTHON_FILE 512

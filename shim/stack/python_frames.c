@@ -118,6 +118,8 @@ bool spy_python_frame(const struct spy_python *python, const uint8_t *raw, uintp
 	frame->lines = word_at(code, python->code.lines);
 	frame->first_line = first_line > 0 ? (uint32_t)first_line : 0;
 	frame->at = (int32_t)at;
+	frame->bytecode = python->code.bytecode ? address + python->code.bytecode : 0;
+	frame->bytecode_bytes = python->code.bytecode ? 2 * word_at(code, SIZE) : 0;
 	return true;
 }
 

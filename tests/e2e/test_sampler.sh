@@ -103,7 +103,7 @@ if ! "$tool" info native | tr -s ' \n' ' ' | grep -q 'where threads are that run
 	"$tool" dump threads | grep -q ' \[place\] .* function=' || fail "threads: none of 40 was found running"
 	# A filter may kill who asks for it: then it is not asked for.
 	recorded filtered CUDASPY_SAMPLE=500 -- python3 "$here/filtered.py" "$bin/between" 30 200000
-	"$tool" info filtered | tr -s ' \n' ' ' | grep -q 'that run between their calls is unknown, but for Python: a seccomp filter' ||
+	"$tool" info filtered | tr -s ' \n' ' ' | grep -q 'that run between their calls is unknown, but for lines of Python: a seccomp filter' ||
 		fail "filtered: not said: $("$tool" info filtered)"
 else
 	without "perf_event_open (kernel.perf_event_paranoid, or a seccomp filter)"
