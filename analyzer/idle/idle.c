@@ -42,6 +42,7 @@ void idle_release(struct idle *idle)
 	host_threads_release(&idle->threads);
 	idle_sums_release(&idle->sums);
 	samples_release(&idle->samples);
+	in_c_release(&idle->in_c);
 	*idle = (struct idle){0};
 }
 
@@ -440,6 +441,8 @@ static void see_sample(struct idle *idle, const struct record *record)
 		idle->gil_held_at = place;
 		return;
 	}
+	if (thread && sample.state & SPY_SAMPLE_RAN)
+		in_c_see(&idle->in_c, place, sample.weight_us);
 	if (thread && sample.weight_us)
 		host_see_sample(
 			host_thread_get(&idle->threads, thread),

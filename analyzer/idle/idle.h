@@ -12,6 +12,7 @@
 #define CUDASPY_IDLE_H
 
 #include "pieces.h"
+#include "in_c.h"
 #include "samples.h"
 #include "model/gpu_ops.h"
 
@@ -166,6 +167,7 @@ struct idle {
 	struct host_threads threads;
 	struct idle_sums sums; /* owners: idle_owner_… */
 	struct sample_pools samples;
+	struct in_c_lines in_c;
 	const struct stack *
 		gil_held_at; /* of the sample that came last, of the holder of a GIL; NULL: it was none */
 	/* exact.c: where GPU times were recorded */

@@ -19,6 +19,10 @@ struct cause_row {
 	unsigned int more_lines; /* of that function, beside the one of `site` */
 	const char *holder_cause, *holder_site;
 	const char *meanwhile; /* where another thread ran; NULL: unknown */
+	struct in_c c; /* of its lines of Python */
+	const char *
+		in_c; /* where most of their time was, "the interpreter" or a function of a library; NULL: unknown */
+	int64_t in_c_ppm; /* of the time */
 	uint64_t ns, holder;
 };
 
@@ -32,6 +36,8 @@ static const struct column columns[] = {
 	COLUMN_JSON(struct cause_row, holder_cause, UNIT_TEXT),
 	COLUMN_JSON(struct cause_row, holder_site, UNIT_TEXT),
 	COLUMN_JSON(struct cause_row, meanwhile, UNIT_TEXT),
+	COLUMN_JSON(struct cause_row, in_c, UNIT_TEXT),
+	COLUMN_JSON(struct cause_row, in_c_ppm, UNIT_PPM),
 };
 
 #define KIND(key_) \
@@ -330,6 +336,7 @@ static size_t join(struct cause_row *rows, size_t n)
 			rows[kept].meanwhile = rows[i].meanwhile;
 		}
 		rows[kept].ns += rows[i].ns;
+		in_c_add_all(&rows[kept].c, &rows[i].c);
 	}
 	return kept + 1;
 }
@@ -377,6 +384,8 @@ static struct cause_row row_of(const struct idle_writer *w, const struct idle_su
 	enum idle_cause cause;
 	const struct idle_part *part = holders_part(sum, &cause);
 
+	if (idle_runs_python(sum->key.cause) && sum->longest.fn == NO_FUNCTION)
+		in_c_add(&row.c, &w->idle->in_c, &sum->key);
 	if (!part)
 		return row;
 	row.holder_cause = idle_cause_codes[cause];
@@ -433,6 +442,7 @@ static size_t cut(struct cause_row *rows, size_t n)
 	last->cause = idle_cause_codes[IDLE_UNEXPLAINED];
 	last->name = "many small parts";
 	last->site = NULL;
+	last->c = (struct in_c){0};
 	qsort(rows, CAUSES_MOST, sizeof(*rows), by_ns);
 	return CAUSES_MOST;
 }
@@ -460,6 +470,31 @@ static const char *lines_words(const struct idle_writer *w, const struct cause_r
 			    row->more_lines == 1 ? "line" : "lines");
 }
 
+static void name_in_c(const struct idle_writer *w, struct cause_row *row)
+{
+	const struct in_c_most most = in_c_most(&row->c);
+
+	row->in_c_ppm = INT64_MIN;
+	if (most.where == IN_C_UNKNOWN)
+		return;
+	row->in_c = most.where == IN_C_INTERPRETER
+			    ? "the interpreter"
+			    : text_in_library(w->texts, w->symbols, most.function->place->process,
+					      most.function->address, most.function->place->ns,
+					      most.where == IN_C_LIBRARY);
+	if (row->in_c)
+		row->in_c_ppm = (int64_t)((double)most.us * 1e6 / (double)row->c.us);
+}
+
+/* ", 92 % of it in deflate (libz.so.1)"; of Python by itself nothing. */
+static const char *in_c_words(const struct idle_writer *w, const struct cause_row *row)
+{
+	if (!row->in_c || in_c_most(&row->c).where == IN_C_INTERPRETER)
+		return "";
+	return arena_printf(w->texts, ", %s of it in %s",
+			    text_percent(w->texts, (double)row->in_c_ppm, 1e6), row->in_c);
+}
+
 const struct table *idle_causes(const struct idle_writer *w, const struct table_kind *kind,
 				uint64_t owner, const struct idle_gpu *gpu, uint64_t whole_ns)
 {
@@ -479,13 +514,15 @@ const struct table *idle_causes(const struct idle_writer *w, const struct table_
 	if (n && sum_ns < whole_ns)
 		rows[0].ns += whole_ns - sum_ns;
 	n = cut(rows, n);
-	for (i = 0; i < n; i++)
-		rows[i].text =
-			arena_printf(w->texts, "%s  %s%s%s%s%s%s",
-				     text_percent(w->texts, (double)rows[i].ns, (double)whole_ns),
-				     name_words(w, &rows[i]), rows[i].site ? ": " : "",
-				     rows[i].site ?: "", lines_words(w, &rows[i]),
-				     rows[i].meanwhile ? ", while " : "", rows[i].meanwhile ?: "");
+	for (i = 0; i < n; i++) {
+		name_in_c(w, &rows[i]);
+		rows[i].text = arena_printf(
+			w->texts, "%s  %s%s%s%s%s%s%s",
+			text_percent(w->texts, (double)rows[i].ns, (double)whole_ns),
+			name_words(w, &rows[i]), rows[i].site ? ": " : "", rows[i].site ?: "",
+			lines_words(w, &rows[i]), in_c_words(w, &rows[i]),
+			rows[i].meanwhile ? ", while " : "", rows[i].meanwhile ?: "");
+	}
 	*table = (struct table){
 		.kind = kind, .rows = n ? arena_take(w->texts, rows) : NULL, .n_rows = n};
 	return table;
@@ -564,8 +601,8 @@ const char *idle_causes_largest(const struct idle_writer *w, const struct table 
 
 	if (!row)
 		return NULL;
-	words = arena_printf(w->texts, "%s%s%s", name_words(w, row), row->site ? ": " : "",
-			     row->site ?: "");
+	words = arena_printf(w->texts, "%s%s%s%s", name_words(w, row), row->site ? ": " : "",
+			     row->site ?: "", in_c_words(w, row));
 	return row->ns >= whole_ns
 		       ? words
 		       : arena_printf(w->texts, "%s (%s)", words,

@@ -3,6 +3,7 @@
  * report.
  */
 #include <string.h>
+#include "base/lines.h"
 #include "text.h"
 #include "where.h"
 
@@ -85,6 +86,23 @@ const char *text_program_place(struct arena *texts, struct symbolizer *symbols,
 
 	symbolize_program(symbols, process, address, ns, stack, &place, &entry);
 	return entry.path ? text_place_by(texts, &entry, &place) : text_place(texts, &place);
+}
+
+const char *text_in_library(struct arena *texts, struct symbolizer *symbols,
+			    const struct process *process, uint64_t address, uint64_t ns,
+			    bool whole)
+{
+	const char *library, *function;
+	struct place place;
+
+	symbolize(symbols, process, address, ns, &place);
+	if (!place.path)
+		return NULL;
+	library = path_basename(place.path);
+	if (whole || !place.function)
+		return arena_printf(texts, "%s", library);
+	function = arena_take(texts, shorten_names(place.function, 3));
+	return arena_printf(texts, "%s (%s)", function, library);
 }
 
 const char *text_bare_place(const char *words)

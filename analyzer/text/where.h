@@ -28,6 +28,12 @@ const char *text_bare_place(const char *words);
 const char *text_python_place(struct arena *texts, const struct python_line *line,
 			      const struct python_line *by, const struct place *entry);
 
+/* A library's function that has that return address in it, "deflate (libz.so.1)"; without a name, or with `whole`, the library
+ * alone. NULL: it is in none. */
+const char *text_in_library(struct arena *texts, struct symbolizer *symbols,
+			    const struct process *process, uint64_t address, uint64_t ns,
+			    bool whole);
+
 /* "train.py:42 in step"; NULL for none. */
 /* Who had the GIL most often while others waited, and where: "held by thread 12 'pt_loader' at data.py:57 in augment". */
 const char *text_gil_holder(struct arena *texts, const struct model *model,

@@ -59,6 +59,17 @@ static void begin_samples(struct samples *m)
 	      "1us python_code code=7 first_line=1 file=\"/usr/lib/python3/site-packages/numpy/core.py\" function=\"sort\"\n"
 	      "2us place place=1 lines=1:11\n2us place place=2 lines=2:22\n"
 	      "2us place place=7 lines=1:15\n2us place place=8 lines=6:16,1:15\n2us place place=9 lines=7:9,1:11\n"
+	      /* In C: zlib, by itself and in memcpy; the interpreter; unknown; NumPy. The interpreter at another line. */
+	      "2us module base=0x7f00000000 begin=0x7f00001000 end=0x7f00009000 span_pages=32 path=\"/usr/lib/libz.so.1\"\n"
+	      "2us module base=0x7f01000000 begin=0x7f01001000 end=0x7f01009000 span_pages=32 path=\"/usr/lib/libc.so.6\"\n"
+	      "2us module base=0x7f02000000 begin=0x7f02001000 end=0x7f02009000 span_pages=32 path=\"/usr/bin/python3\"\n"
+	      "2us module base=0x7f03000000 begin=0x7f03001000 end=0x7f03009000 span_pages=32 path=\"/usr/lib/python3/site-packages/numpy/_umath.so\"\n"
+	      "2us place place=10 lines=1:11 frames=0x7f00001001 function=0x7f02001000\n"
+	      "2us place place=11 lines=1:11 frames=0x7f01001001,0x7f00001001 function=0x7f02001000\n"
+	      "2us place place=12 lines=1:11 function=0x7f02001000\n"
+	      "2us place place=13 lines=1:11 function=0\n"
+	      "2us place place=14 lines=1:11 frames=0x7f03001001 function=0x7f02001000\n"
+	      "2us place place=15 lines=1:15 function=0x7f02001000\n"
 	      /* What the program calls; what it does not call; and what has called it. */
 	      "2us place place=3 lines=3:900,1:11\n2us place place=4 lines=4:900,1:11\n"
 	      "2us place place=5 lines=1:11,5:900\n2us place place=6 lines=4:901,5:900,1:11\n",
@@ -263,6 +274,98 @@ static void test_libraries(void **state)
 		assert_true(is_said(s, "saving (torch.save)"));
 		assert_int_equal(charged(s, NULL, NULL), STEPS * lengths[i]);
 	}
+}
+
+/* Of all steps; or of the first ten, or of those with a number of one kind. */
+static const char *const *in_c_places;
+
+static const char *in_c(unsigned int i)
+{
+	return in_c_places[i % 5];
+}
+
+static const char *in_c_of_half(unsigned int i)
+{
+	return i % 2 ? in_c(i) : NULL;
+}
+
+static const char *in_c_of_few(unsigned int i)
+{
+	return i < 9 ? in_c(i) : NULL;
+}
+
+/* One line is in C whenever that is known; the other takes as long, is in the interpreter, and that is known of it once. */
+static const char *in_c_of_lines(unsigned int i)
+{
+	return i % 2 ? "place=10 state=1" : i ? "place=7 state=1" : "place=15 state=1";
+}
+
+/* What is said of the line in C; NULL: nothing. */
+static const char *said_in_c(const struct story *s)
+{
+	return json_string_value(
+		json_object_get(json_array_get(json_object_get(gpu(s), "idle_causes"), 0), "in_c"));
+}
+
+static bool is_silent(const struct story *s)
+{
+	return !is_said(s, "of it in ");
+}
+
+#define RAN(place) "place=" #place " state=1"
+
+/* A line of Python, whose time was in a library. */
+static void test_in_c(void **state)
+{
+	static const char *const zlib[] = {RAN(10), RAN(11), RAN(12), RAN(10), RAN(10)};
+	static const char *const numpy[] = {RAN(14), RAN(14), RAN(14), RAN(14), RAN(14)};
+	static const uint64_t lengths[] = {4 * MS, 40 * MS};
+	struct story *s = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		in_c_places = zlib;
+		steps(s, lengths[i], in_c);
+		assert_true(is_said(s, "train.py:11 in load, 80 % of it in libz.so.1"));
+		assert_string_equal(said_in_c(s), "libz.so.1");
+		assert_int_equal(charged(s, "python", "train.py:11 in load"), STEPS * lengths[i]);
+		in_c_places = numpy;
+		steps(s, lengths[i], in_c);
+		assert_true(is_said(s, "100 % of it in _umath.so"));
+	}
+}
+
+/* The near twins: the interpreter has it; it is known of too little of the time, or of samples, or of one line alone; or, in older
+ * traces, of nothing. */
+static void test_not_in_c(void **state)
+{
+	static const char *const interpreter[] = {RAN(12), RAN(12), RAN(10), RAN(12), RAN(12)};
+	static const char *const both[] = {RAN(12), RAN(10), RAN(12), RAN(10), RAN(10)};
+	static const char *const unknown[] = {RAN(13), RAN(10), RAN(13), RAN(10), RAN(13)};
+	static const char *const zlib[] = {RAN(10), RAN(10), RAN(10), RAN(10), RAN(10)};
+	static const char *const older[] = {RAN(1), RAN(1), RAN(1), RAN(1), RAN(1)};
+	struct story *s = *state;
+
+	in_c_places = interpreter;
+	steps(s, 4 * MS, in_c);
+	assert_true(is_silent(s));
+	assert_string_equal(said_in_c(s), "the interpreter");
+	in_c_places = both;
+	steps(s, 4 * MS, in_c);
+	assert_true(is_silent(s));
+	in_c_places = unknown;
+	steps(s, 4 * MS, in_c);
+	assert_true(is_silent(s));
+	in_c_places = zlib;
+	steps(s, 4 * MS, in_c_of_few);
+	assert_true(is_silent(s));
+	steps(s, 4 * MS, in_c_of_half); /* (and ten are enough) */
+	assert_true(is_said(s, "100 % of it in libz.so.1"));
+	steps(s, 4 * MS, in_c_of_lines);
+	assert_true(is_silent(s));
+	in_c_places = older;
+	steps(s, 4 * MS, in_c);
+	assert_true(is_silent(s));
+	assert_null(said_in_c(s));
 }
 
 /* Blocked in a wait that a probe saw: its time is measured already, and has the sample's line. */
@@ -961,6 +1064,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_in_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_collector, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_libraries, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_in_c, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_not_in_c, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_in_a_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holder, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_number, setup, teardown),
