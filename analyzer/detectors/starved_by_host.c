@@ -23,18 +23,60 @@ static bool is_own_python(const struct starved_gpus *h)
 	return h->most_ns > h->ns / 2 && idle_sum_is_own_python(h->most);
 }
 
-/* Is most of it arithmetic or data of a library that works on the host? */
-static bool is_host_library(const struct starved_gpus *h)
+static bool has_one_of(const char *path, const char *const *names, size_t n)
 {
-	static const char *const libraries[] = {"/numpy/", "/scipy/",   "/pandas/",
-						"/PIL/",   "/sklearn/", "/cv2/"};
-	const struct python_code *called =
-		h->most_ns > h->ns / 2 ? python_called(h->most->longest.stack).code : NULL;
-
-	for (size_t i = 0; called && i < ARRAY_SIZE(libraries); i++)
-		if (strstr(called->file, libraries[i]))
+	for (size_t i = 0; i < n; i++)
+		if (strstr(path, names[i]))
 			return true;
 	return false;
+}
+
+/* Arithmetic or data of a library that works on the host: of its files in Python, or in C? */
+static bool is_host_library(const char *path)
+{
+	static const char *const names[] = {"/numpy/",  "/numpy.libs/", "/scipy/",   "/scipy.libs/",
+					    "/pandas/", "/PIL/",        "/sklearn/", "/cv2/"};
+
+	return has_one_of(path, names, ARRAY_SIZE(names));
+}
+
+/* Small operations, each handed to the GPU by a framework: what it does in C for that is less if there are fewer. */
+static bool is_framework(const char *path)
+{
+	static const char *const names[] = {"/torch/", "/jaxlib/", "/tensorflow/", "/cupy/"};
+
+	return has_one_of(path, names, ARRAY_SIZE(names));
+}
+
+static const char *cure_of_python(const struct starved_gpus *h)
+{
+	const struct in_c_most most = starved_gpus_in_c(h);
+	const struct python_code *called =
+		h->most_ns > h->ns / 2 ? python_called(h->most->longest.stack).code : NULL;
+	const char *library = in_c_path(&most);
+
+	if (is_host_library(library) || (called && is_host_library(called->file)))
+		return "Do it on the GPU (CuPy, torch, jax.numpy), or in other processes, a step ahead, "
+		       "while the GPU works.";
+	if (!is_own_python(h) || is_framework(library))
+		return "Less Python between the CUDA calls. PyTorch: torch.compile the step, or "
+		       "capture it in a CUDA graph; move .item(), .cpu() and prints out of the "
+		       "loop; prepare data in the loader's workers. JAX: jit the whole step, with "
+		       "lax.scan for loops. Larger batches.";
+	switch (most.where) {
+	case IN_C_INTERPRETER:
+		return "Do it with fewer lines of Python (NumPy for its loops, or the GPU); or in other processes, a "
+		       "step ahead, while the GPU works: threads share the interpreter.";
+	case IN_C_FUNCTION:
+	case IN_C_LIBRARY:
+		return "That is C code, which fewer lines of Python make no faster. Do it in other threads (most libraries "
+		       "give Python's GIL back meanwhile) or processes, a step ahead, while the GPU works; or do less of "
+		       "it.";
+	case IN_C_UNKNOWN:
+		break;
+	}
+	return "Do it with fewer lines of Python (NumPy for its loops, or the GPU); or do it, and what "
+	       "these lines call in C, in other threads or processes, a step ahead, while the GPU works.";
 }
 
 static const char *cure(const struct trace_set *set, struct arena *texts,
@@ -48,16 +90,7 @@ static const char *cure(const struct trace_set *set, struct arena *texts,
 		return idle_cause_meanings[cause];
 	switch (cause) {
 	case IDLE_PYTHON:
-		if (is_own_python(h))
-			return "Do it with fewer lines of Python (NumPy for its loops, or the GPU); or do it, and what "
-			       "these lines call in C, in other threads or processes, a step ahead, while the GPU works.";
-		if (is_host_library(h))
-			return "Do it on the GPU (CuPy, torch, jax.numpy), or in other processes, a step ahead, "
-			       "while the GPU works.";
-		return "Less Python between the CUDA calls. PyTorch: torch.compile the step, or "
-		       "capture it in a CUDA graph; move .item(), .cpu() and prints out of the "
-		       "loop; prepare data in the loader's workers. JAX: jit the whole step, with "
-		       "lax.scan for loops. Larger batches.";
+		return cure_of_python(h);
 	case IDLE_CPU:
 		return detector_starved_by_host.fix;
 	default:
@@ -96,7 +129,8 @@ const struct detector detector_starved_by_host = {
 		"the idle time does not count, nor what is compiled, imported or saved in the first quarter "
 		"of the work alone, which is named.",
 	.blind =
-		"What a thread does on a CPU outside of Python. Without NVML, and in runs of "
+		"What a thread does on a CPU outside of Python, and what Python calls in C, where the system does not let a process "
+		"interrupt its threads. Without NVML, and in runs of "
 		"less than some 0.7 seconds, idle time that no wait for the GPU proves. Waits for requests and "
 		"sleeps are no case by themselves, nor is data from a connection, which may be "
 		"requests; a queue between threads may also be empty because there are no "

@@ -138,13 +138,16 @@ static bool is_better(const struct starved_gpus *h, const struct idle_sum *sum, 
 }
 
 /* The parts [0, n) are in one function. */
-static void see_function(struct starved_gpus *h, const struct part_of_gpu *parts, size_t n)
+static void see_function(const struct idle *idle, struct starved_gpus *h,
+			 const struct part_of_gpu *parts, size_t n)
 {
 	const struct part_of_gpu *largest = parts;
+	struct in_c in_c = {0};
 	uint64_t ns = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		ns += parts[i].ns;
+		in_c_add(&in_c, &idle->in_c, &parts[i].sum->key);
 		if (parts[i].ns > largest->ns)
 			largest = &parts[i];
 	}
@@ -153,6 +156,7 @@ static void see_function(struct starved_gpus *h, const struct part_of_gpu *parts
 	h->most = largest->sum;
 	h->most_ns = ns;
 	h->several_lines = n > 1;
+	h->in_c = in_c;
 }
 
 static void find_most(const struct starved_gpus_kind *kind, const struct idle *idle,
@@ -172,7 +176,7 @@ static void find_most(const struct starved_gpus_kind *kind, const struct idle *i
 	for (size_t i = 1; i <= n; i++) {
 		if (i < n && !by_function(&parts[first], &parts[i]))
 			continue;
-		see_function(&gpus[parts[first].gpu], &parts[first], i - first);
+		see_function(idle, &gpus[parts[first].gpu], &parts[first], i - first);
 		first = i;
 	}
 	free(parts);
@@ -187,6 +191,14 @@ static bool ran_meanwhile(const struct idle_sum *sum)
 bool starved_gpus_ran_meanwhile(const struct starved_gpus *h)
 {
 	return h->most_ns > h->ns / 2 && ran_meanwhile(h->most);
+}
+
+struct in_c_most starved_gpus_in_c(const struct starved_gpus *h)
+{
+	if (h->most_ns <= h->ns / 2 || !idle_runs_python(h->most->key.cause) ||
+	    h->most->longest.fn != NO_FUNCTION)
+		return (struct in_c_most){0};
+	return in_c_most(&h->in_c);
 }
 
 /* What a sum has of its longest time between two calls. */
@@ -267,6 +279,7 @@ static void add_gpu(struct starved_gpus *process, const struct starved_gpus *gpu
 	process->most = gpu->most;
 	process->most_ns = gpu->most_ns;
 	process->several_lines = gpu->several_lines;
+	process->in_c = gpu->in_c;
 	process->in_python = gpu->in_python;
 	process->gpu = gpu->gpu;
 }
@@ -498,6 +511,27 @@ static struct idle_part place_of(const struct idle_sum *sum)
 	return part;
 }
 
+/* "; in save 92 % of the time was in deflate (libz.so.1)". */
+static void name_in_c(const struct starved_gpus *h, struct finding *finding, struct arena *texts)
+{
+	const struct in_c_most most = starved_gpus_in_c(h);
+	struct python_line line = python_line(h->most->longest.stack);
+
+	if (!most.function || !line.code)
+		return;
+	finding_name_place(
+		finding, texts,
+		&(struct named_place){
+			.words = arena_printf(
+				texts, "; in %.*s %s of the time was in ",
+				(int)python_name_length(line.code), line.code->function,
+				text_percent(texts, (double)most.us, (double)h->in_c.us)),
+			.address = most.function->address,
+			.ns = most.function->place->ns,
+			.in_library = true,
+			.whole_library = most.where == IN_C_LIBRARY});
+}
+
 static void add_finding(const struct starved_gpus_kind *kind, const struct idle *idle,
 			const struct starved_gpus *h, const struct starved_gpus *gpus,
 			struct found *found)
@@ -524,6 +558,7 @@ static void add_finding(const struct starved_gpus_kind *kind, const struct idle 
 							 .address = idle_function_address(part),
 							 .ns = part->at_ns});
 	finding->what = what(kind, idle, texts, h);
+	name_in_c(h, finding, texts);
 	finding->fix = kind->cure(model->set, texts, h);
 	if (kind->remark)
 		kind->remark(h, finding);

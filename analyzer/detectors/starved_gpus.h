@@ -19,6 +19,7 @@ struct starved_gpus {
 	const struct idle_sum *most; /* the largest sum of the function with the most of it, … */
 	uint64_t most_ns; /* … and how much that function has */
 	bool several_lines; /* … at more than one line */
+	struct in_c in_c; /* … and what these call in C */
 	const struct idle_sum *in_python; /* the largest sum with a stack in Python */
 	const struct idle_gpu *gpu; /* one of them */
 	uint64_t by_cause[IDLE_CAUSE_COUNT];
@@ -44,6 +45,9 @@ enum idle_cause starved_gpus_cause(const struct starved_gpus *h);
 
 /* Were most of it waits for another thread, while one ran lines of Python that are known? */
 bool starved_gpus_ran_meanwhile(const struct starved_gpus *h);
+
+/* Where these lines were, as in_c_most has it; unknown where the function has no more than half of the time. */
+struct in_c_most starved_gpus_in_c(const struct starved_gpus *h);
 
 /* A finding for each process that has such GPUs; its price is what is left of their idle time with these causes. */
 void starved_gpus_conclude(const struct starved_gpus_kind *kind, const struct idle *idle,

@@ -133,6 +133,10 @@ static const char *named_text(const struct finding *finding, struct named_place 
 	const char *variable = NULL;
 	struct place place, entry;
 
+	if (named->in_library)
+		return text_in_library(texts, symbols, process, named->address, named->ns,
+				       named->whole_library)
+			       ?: "C";
 	if (named->address) {
 		symbolize_program(symbols, process, named->address, named->ns, named->stack, &place,
 				  &entry);

@@ -120,6 +120,7 @@ struct named_place {
 	/* Code, or else data, of the process at that time; 0: none */
 	uint64_t address, variable, ns;
 	const struct stack *stack; /* of a call from there; NULL: none */
+	bool in_library, whole_library; /* named as text_in_library does */
 	const char *file, *function; /* where that is, once it has been looked up; NULL unknown */
 	uint64_t line;
 };

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+import zlib
 
 cuda = ctypes.CDLL("libcudart.so.13")
 memory, host = ctypes.c_void_p(), ctypes.create_string_buffer(1 << 16)
@@ -55,6 +56,19 @@ def deep():
     copy.deepcopy(nested)
 
 
+def pack(n):
+    for _ in range(n):
+        zlib.compress(texts, 6)
+
+
+def alternate(n):
+    """A line in C and one in Python, by turns, both far shorter than the time between two samples."""
+    x = 0
+    for _ in range(n):
+        zlib.compress(text, 6)
+        x = sum(i * x for i in range(150))
+
+
 def pt_loader():
     while True:
         augment(30000)
@@ -97,6 +111,13 @@ def step(kind, number):
         timed(submit)
         if kind == "eager-load":
             timed(load, 8000)
+    elif kind == "c":
+        timed(pack, 2)
+        timed(load, 200)
+    elif kind == "interpreter":
+        timed(load, 20000)
+    elif kind == "c-alternate":
+        timed(alternate, 30)
     elif kind == "deep":  # two frames of a library for each level
         for _ in range(40):
             timed(deep)
@@ -106,6 +127,8 @@ def step(kind, number):
 
 kind, steps = sys.argv[1], int(sys.argv[2])
 junk = [[i] for i in range(60000 if kind == "gc" else 10)]
+text = bytes((i * i >> 3) % 251 for i in range(4000))
+texts = text * 20
 nested = []
 for _ in range(60):
     nested = [nested]

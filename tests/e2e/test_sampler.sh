@@ -109,6 +109,39 @@ else
 	without "perf_event_open (kernel.perf_event_paranoid, or a seccomp filter)"
 fi
 
+# Lines of Python: in C, in the interpreter, and by turns with one in the interpreter; and where the system refuses it, as without. (It
+# is known from Python 3.11 on.)
+in_c() { jq -r --arg f "$2" '[.gpus[0].feeder_causes[] | select(.site // "" | test(" in " + $f + "$"))][0] | "\(.in_c) \(.in_c_ppm)"' "$1.json"; }
+fix() { jq -r '.findings[] | select(.id == "starved-by-host") | .fix' "$1.json"; }
+interpreter=$(python3 -c 'import sys, zlib; print(sys.executable if sys.version_info >= (3, 11) and "/libz.so" in open("/proc/self/maps").read() else "")')
+if [ "$interpreter" ] && ! "$tool" info native | tr -s ' \n' ' ' | grep -q 'where threads are that run'; then
+	for kind in c c-alternate; do
+		function=pack && [ $kind = c ] || function=alternate
+		for ((try = 1; ; try++)); do # Where the machine wakes threads up late there are few samples.
+			rm -rf $kind
+			recorded $kind CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" $kind $((1500 * try))
+			in_c $kind $function | grep -Eq '^[a-z0-9_]+ [(]libz[.]so[.0-9]*[)] [5-9][0-9]{5}$' && break
+			again $try 4 || fail "$kind: $(in_c $kind $function), of $(samples $kind) samples: $("$tool" dump $kind | grep -F ' [place] ' | grep -c in_c=)"
+		done
+		"$tool" report $kind | tr -s ' \n' ' ' | grep -Eq "in $function[^:]* [0-9]+ % of it in [a-z0-9_]+ [(]libz[.]so" || fail "$kind: not said"
+		"$tool" report --redact $kind | tr -s ' \n' ' ' | grep -Eq "in $function [0-9]+ % of the time was in [a-z0-9_]+ [(]libz[.]so" || fail "$kind: not said, redacted"
+		fix $kind | grep -q '^That is C code' || fail "$kind: the cure: $(fix $kind)"
+	done
+	for ((try = 1; ; try++)); do
+		rm -rf interpreter
+		recorded interpreter CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" interpreter $((40 * try))
+		[ "$(in_c interpreter load | cut -d' ' -f1,2)" = "the interpreter" ] && break
+		again $try 4 || fail "interpreter: $(in_c interpreter load), of $(samples interpreter) samples"
+	done
+	"$tool" report interpreter | grep -q ' of it in ' && fail "interpreter: $("$tool" report interpreter | grep ' of it in ')"
+	fix interpreter | grep -q 'threads share the interpreter' || fail "interpreter: the cure: $(fix interpreter)"
+	recorded refused CUDASPY_SAMPLE=500 -- python3 "$here/filtered.py" "$interpreter" "$here/sampled.py" c 100
+	expect "notes where it is refused" "$("$tool" info refused | tr -s ' \n' ' ' | grep -o 'unknown, but for lines of Python: a seccomp filter' | wc -l)" 1
+	"$tool" dump refused | grep -F ' [place] ' | grep -q in_c= && fail "refused, and there"
+else
+	without "what Python calls in C (Python 3.11 or later with a shared libz; perf_event_open)"
+fi
+
 # The near twin: without samples it is known between which calls, and no more.
 recorded none CUDASPY_SAMPLE=0 -- python3 "$here/sampled.py" shares 100
 [ "$(samples none)" = 0 ] || fail "samples were not asked for, and are there"
