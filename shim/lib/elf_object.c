@@ -103,10 +103,11 @@ uintptr_t spy_object_read_headers(struct spy_object *object)
 
 		if (header->p_type == PT_DYNAMIC)
 			dynamic = object->base + header->p_vaddr;
-		if (header->p_type == PT_LOAD && (header->p_flags & PF_X) && !object->end) {
+		if (header->p_type != PT_LOAD || !(header->p_flags & PF_X))
+			continue;
+		if (!object->end)
 			object->begin = object->base + header->p_vaddr;
-			object->end = object->begin + header->p_memsz;
-		}
+		object->end = object->base + header->p_vaddr + header->p_memsz;
 	}
 	object->is_self = dynamic == (uintptr_t)_DYNAMIC;
 	return dynamic;

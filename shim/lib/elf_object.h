@@ -14,7 +14,7 @@ struct spy_object {
 	const char *path; /* "" for the executable */
 	const char *soname; /* "" if it has none */
 	uintptr_t base;
-	uintptr_t begin, end; /* of the executable segment */
+	uintptr_t begin, end; /* of its code: from the first executable segment to the last */
 	const ElfW(Phdr) * phdr;
 	size_t phdr_count;
 	const ElfW(Sym) * symbols;

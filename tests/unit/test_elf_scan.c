@@ -129,6 +129,25 @@ static void test_chosen_at_run_time(void **state)
 	assert_ptr_equal(found, dlvsym(RTLD_DEFAULT, "memcpy", "GLIBC_2.14"));
 }
 
+/* Some libraries have code in several segments (OpenBLAS; what BOLT has laid out anew), in the order of their addresses. */
+static void test_two_segments(void **state)
+{
+	const ElfW(Phdr) headers[] = {
+		{.p_type = PT_LOAD, .p_flags = PF_R, .p_memsz = 0x1000},
+		{.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = 0x1000, .p_memsz = 0x800},
+		{.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = 0x2000, .p_memsz = 0x5000},
+		{.p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_vaddr = 0x8000, .p_memsz = 0x1000}};
+	struct spy_object object = {.base = 0x400000, .phdr = headers, .phdr_count = 4};
+
+	(void)state;
+	spy_object_read_headers(&object);
+	assert_int_equal(object.begin, 0x401000);
+	assert_int_equal(object.end, 0x407000);
+	object = (struct spy_object){.base = 0x400000, .phdr = headers, .phdr_count = 1};
+	spy_object_read_headers(&object);
+	assert_int_equal(object.end, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +155,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_unmapped_already),
 		cmocka_unit_test(test_first),
 		cmocka_unit_test(test_chosen_at_run_time),
+		cmocka_unit_test(test_two_segments),
 	};
 
 	spy_elf_scan_init();
