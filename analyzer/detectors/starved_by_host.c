@@ -23,10 +23,29 @@ static bool is_own_python(const struct starved_gpus *h)
 	return h->most_ns > h->ns / 2 && idle_sum_is_own_python(h->most);
 }
 
+/* An environment may be called like a package: /opt/torch/lib/python3.12/site-packages/… */
 static bool has_one_of(const char *path, const char *const *names, size_t n)
 {
+	static const char packages[] = "-packages";
+	const char *within = strstr(path, packages);
+
+	if (within)
+		path = within + sizeof(packages) - 1;
 	for (size_t i = 0; i < n; i++)
 		if (strstr(path, names[i]))
+			return true;
+	return false;
+}
+
+/* Loops and matrices that frameworks have computed on the host, too. */
+static bool is_arithmetic(const char *library)
+{
+	static const char *const names[] = {"libgomp", "libiomp5",    "libomp",
+					    "libmkl",  "libopenblas", "libscipy_openblas",
+					    "libblas", "libblis"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strncmp(library, names[i], strlen(names[i])))
 			return true;
 	return false;
 }
@@ -37,7 +56,7 @@ static bool is_host_library(const char *path)
 	static const char *const names[] = {"/numpy/",  "/numpy.libs/", "/scipy/",   "/scipy.libs/",
 					    "/pandas/", "/PIL/",        "/sklearn/", "/cv2/"};
 
-	return has_one_of(path, names, ARRAY_SIZE(names));
+	return has_one_of(path, names, ARRAY_SIZE(names)) || is_arithmetic(path_basename(path));
 }
 
 /* Small operations, each handed to the GPU by a framework: what it does in C for that is less if there are fewer. */

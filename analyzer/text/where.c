@@ -99,7 +99,8 @@ const char *text_in_library(struct arena *texts, struct symbolizer *symbols,
 	if (!place.path)
 		return NULL;
 	library = path_basename(place.path);
-	if (whole || !place.function)
+	/* (Names of Rust's are not to be read as they are.) */
+	if (whole || !place.function || !strncmp(place.function, "_R", 2))
 		return arena_printf(texts, "%s", library);
 	function = arena_take(texts, shorten_names(place.function, 3));
 	return arena_printf(texts, "%s (%s)", function, library);

@@ -60,10 +60,14 @@ static void begin_samples(struct samples *m)
 	      "2us place place=1 lines=1:11\n2us place place=2 lines=2:22\n"
 	      "2us place place=7 lines=1:15\n2us place place=8 lines=6:16,1:15\n2us place place=9 lines=7:9,1:11\n"
 	      /* In C: zlib, by itself and in memcpy; the interpreter; unknown; NumPy. The interpreter at another line, and in memcpy. */
-	      "2us module base=0x7f00000000 begin=0x7f00001000 end=0x7f00009000 span_pages=32 path=\"/usr/lib/libz.so.1\"\n"
+	      "2us module base=0x7f00000000 begin=0x7f00001000 end=0x7f00009000 span_pages=32 path=\"/opt/torch/lib/python3/site-packages/z/libz.so.1\"\n"
 	      "2us module base=0x7f01000000 begin=0x7f01001000 end=0x7f01009000 span_pages=32 path=\"/usr/lib/libc.so.6\"\n"
 	      "2us module base=0x7f02000000 begin=0x7f02001000 end=0x7f02009000 span_pages=32 path=\"/usr/bin/python3\"\n"
 	      "2us module base=0x7f03000000 begin=0x7f03001000 end=0x7f03009000 span_pages=32 path=\"/usr/lib/python3/site-packages/numpy/_umath.so\"\n"
+	      "2us module base=0x7f04000000 begin=0x7f04001000 end=0x7f04009000 span_pages=32 path=\"/usr/lib/python3/site-packages/torch/lib/libgomp.so.1\"\n"
+	      "2us module base=0x7f05000000 begin=0x7f05001000 end=0x7f05009000 span_pages=32 path=\"/usr/lib/python3/site-packages/torch/lib/libtorch_cpu.so\"\n"
+	      "2us place place=17 lines=1:11 frames=0x7f04001001 function=0x7f02001000\n"
+	      "2us place place=18 lines=1:11 frames=0x7f05001001 function=0x7f02001000\n"
 	      "2us place place=10 lines=1:11 frames=0x7f00001001 function=0x7f02001000\n"
 	      "2us place place=11 lines=1:11 frames=0x7f01001001,0x7f00001001 function=0x7f02001000\n"
 	      "2us place place=12 lines=1:11 function=0x7f02001000\n"
@@ -321,11 +325,14 @@ static bool is_silent(const struct story *s)
 
 #define RAN(place) "place=" #place " state=1"
 
-/* A line of Python, whose time was in a library. */
+/* A line of Python, whose time was in a library: of its own (the environment is called like a package); NumPy; a framework's loops on the host, and
+ * what it does to hand work to the GPU. */
 static void test_in_c(void **state)
 {
 	static const char *const zlib[] = {RAN(10), RAN(11), RAN(12), RAN(10), RAN(10)};
 	static const char *const numpy[] = {RAN(14), RAN(14), RAN(14), RAN(14), RAN(14)};
+	static const char *const loops[] = {RAN(17), RAN(17), RAN(17), RAN(17), RAN(17)};
+	static const char *const torch[] = {RAN(18), RAN(18), RAN(18), RAN(18), RAN(18)};
 	static const uint64_t lengths[] = {4 * MS, 40 * MS};
 	struct story *s = *state;
 
@@ -342,6 +349,12 @@ static void test_in_c(void **state)
 		steps(s, lengths[i], in_c);
 		assert_true(is_said(s, "100 % of it in _umath.so"));
 		assert_non_null(strstr(fix(s), "Do it on the GPU (CuPy"));
+		in_c_places = loops;
+		steps(s, lengths[i], in_c);
+		assert_non_null(strstr(fix(s), "Do it on the GPU (CuPy"));
+		in_c_places = torch;
+		steps(s, lengths[i], in_c);
+		assert_non_null(strstr(fix(s), "torch.compile the step"));
 	}
 }
 
