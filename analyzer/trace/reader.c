@@ -217,6 +217,7 @@ static bool fill(struct reader *r, uint64_t off)
 	}
 	r->buffer_off = off;
 	r->filled_bytes = kept + (size_t)got;
+	memset(r->buffer + r->filled_bytes, 0, sizeof(uint64_t)); /* for record_set */
 	return got > 0;
 }
 
@@ -249,8 +250,9 @@ static bool open_file(struct reader *r)
 		r->file_bytes = r->files[r->file].copy_bytes;
 	else if (!open_on_disk(r))
 		return false;
+	/* Not cleared: most files are far smaller, and what is not read into is not touched. */
 	if (!r->buffer)
-		r->buffer = xcalloc(1, r->buffer_bytes + sizeof(uint64_t)); /* record_set */
+		r->buffer = xrealloc(NULL, 1, r->buffer_bytes + sizeof(uint64_t));
 	r->at = r->end = r->buffer;
 	return true;
 }
