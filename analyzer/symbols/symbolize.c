@@ -48,6 +48,7 @@ struct symbolizer {
 	struct arena arena;
 	char *(*cxa_demangle)(const char *name, char *buffer, size_t *size, int *status);
 	void *libstdcxx;
+	bool looked_for_libstdcxx;
 };
 
 struct symbolizer *symbolizer_new(void)
@@ -58,11 +59,19 @@ struct symbolizer *symbolizer_new(void)
 		s->host[0] = '\0';
 	/* Asking servers for debug information would make a report wait for a network. */
 	unsetenv("DEBUGINFOD_URLS");
-	/* The only demangler there is without linking C++; most machines that run CUDA have it. */
-	s->libstdcxx = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
-	if (s->libstdcxx)
-		*(void **)&s->cxa_demangle = dlsym(s->libstdcxx, "__cxa_demangle");
 	return s;
+}
+
+/* The only demangler there is without linking C++; most machines that run CUDA have it. Loaded for the first name that needs it. */
+static bool find_demangler(struct symbolizer *s)
+{
+	if (!s->looked_for_libstdcxx) {
+		s->looked_for_libstdcxx = true;
+		s->libstdcxx = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+		if (s->libstdcxx)
+			*(void **)&s->cxa_demangle = dlsym(s->libstdcxx, "__cxa_demangle");
+	}
+	return s->cxa_demangle;
 }
 
 void symbolizer_free(struct symbolizer *s)
@@ -114,7 +123,7 @@ const char *demangle(struct symbolizer *s, const char *name)
 	length = authors_length(name);
 	if (name[length])
 		name = arena_printf(&s->arena, "%.*s", (int)length, name);
-	if (!s->cxa_demangle || strncmp(name, "_Z", 2))
+	if (strncmp(name, "_Z", 2) || !find_demangler(s))
 		return name;
 	text = s->cxa_demangle(name, NULL, NULL, &status);
 	return text ? arena_take(&s->arena, text) : name;
