@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -359,6 +360,12 @@ static bool copy_packet(const struct reader *r, int fd, struct reader_file *file
 		file->copy = xrealloc(file->copy, 1, 1); /* there was none yet */
 		file->copy_bytes = 0;
 		return true;
+	}
+	/* Tried again because it is damaged: the bytes behind that header have been copied. Who writes it may wait for this CPU. */
+	if (packet_fault(r, &header) && file->copy_bytes >= sizeof(header) &&
+	    !memcmp(file->copy, &header, sizeof(header))) {
+		sched_yield();
+		return false;
 	}
 	bytes = (size_t)min_u64(header.content_bits / 8, LIVE_PACKET_MOST);
 	bytes = clipped(extent, (size_t)min_u64(bytes, (uint64_t)st.st_size), 0);
