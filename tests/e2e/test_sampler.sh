@@ -99,7 +99,7 @@ if ! "$tool" info native | tr -s ' \n' ' ' | grep -q 'where threads are that run
 	[ "$(samples native)" -ge 30 ] || fail "native: $(samples native) samples"
 	jq -e '.findings[] | select(.id == "starved-by-host") | .where | test("^work in compute, between.c:[0-9]+, inlined in load ")' native.json >found ||
 		fail "native: the finding names no place: $(jq -r '.findings[].where' native.json)"
-	recorded threads CUDASPY_SAMPLE=500 -- "$bin/between" 60 200000 40
+	recorded threads CUDASPY_SAMPLE=500 -- "$bin/between" 15 200000 40
 	"$tool" dump threads | grep -q ' \[place\] .* function=' || fail "threads: none of 40 was found running"
 	# A filter may kill who asks for it: then it is not asked for.
 	recorded filtered CUDASPY_SAMPLE=500 -- python3 "$here/filtered.py" "$bin/between" 30 200000
