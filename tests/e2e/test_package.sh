@@ -10,6 +10,7 @@ name=cudaspy-$version
 
 # What is in the package is looked at, not how fast it is. (The recorder without -O would be without the checks of its build, too.)
 export BUNDLED=1 TOOL_OPT=-O0 DEB_BUILD_OPTIONS="noautodbgsym ${DEB_BUILD_OPTIONS:-}" DEB_CFLAGS_APPEND="-O1 -g0 ${DEB_CFLAGS_APPEND:-}"
+export DPKG_DEB_COMPRESSOR_TYPE=none # nor how small it is
 make -s -C "$top" BUILD="$tmp/b" dist deb >make.log 2>&1 || fail "make dist deb: $(tail -n 15 make.log)"
 tar -tf "b/$name.tar.gz" | sed "s,^$name/,," | sort >packed || fail "no tarball"
 grep -qx debian/rules packed || fail "the tarball lacks debian/rules: $(head -n 3 packed)"
