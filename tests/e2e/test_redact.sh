@@ -6,6 +6,8 @@
 need jq python3
 forms="text json html junit sarif"
 
+export COLUMNS=200 # a path is in one line, wherever the test's files lie
+
 # secrets: what must not be seen. hush*: of command lines and variables; the others of paths and names.
 secrets='janedoe|JaneDoe|secretproject|old days|hush[0-9]|otherhome|relativefolder'
 
