@@ -45,6 +45,7 @@ compared=${CUDASPY_JOBS_COMPARE:-} # a file for differences: compared_tool
 unset LD_PRELOAD LD_LIBRARY_PATH RANK SLURM_PROCID OMPI_COMM_WORLD_RANK PMI_RANK PMIX_RANK PALS_RANKID "${!NCCL_@}" "${!CUDASPY_@}" "${!FAKE_@}" "${!SPYSIM_@}"
 export CUDASPY_BUILD=$build CUDASPY_MEASURE_COST=0 # on a slow machine calls would only be counted from the tenth second on
 export CUDASPY_NOGETTERS=1 # and getters have records where they took long
+export LC_ALL=C # cudaspy's texts depend on no locale; grep takes ten times as long where characters are more than bytes
 [ -z "$jobs" ] || export CUDASPY_JOBS=$jobs
 [ -z "$compared" ] || export CUDASPY_JOBS_COMPARE=$compared
 [ -z "$compared" ] || tool=$here/compared_tool
