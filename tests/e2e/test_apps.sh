@@ -91,7 +91,7 @@ long() {
 	SPYSIM_SCRIPT=$tmp/slow timeout -k 5 60 "$sim" "$build/testapps/$name" "$@" >$name.table 2>$name.progress ||
 		fail "$name $*: status $?: $(cat $name.progress)"
 }
-long clean --variant pipelined --ms 4500 &
+long clean --variant pipelined --ms 4500 --kernel-us 20000 &
 long copies --variant pinned --ms 400 --iterations 11 &
 long lazyload --trigger limit --ms 4500 &
 long nbody --mode alone --iterations 10 &

@@ -29,7 +29,9 @@ gate() {
 
 # says FILE WORDS
 says() {
-	tr -s ' \n' ' ' <"$1" | grep -qF -- "$2" || fail "$1 does not say '$2': $(head -n 30 "$1")"
+	local words
+	read -r -d '' -a words <"$1"
+	[[ " ${words[*]} " == *"$2"* ]] || fail "$1 does not say '$2': $(head -n 30 "$1")"
 }
 
 # holds WHAT FILTER: of the JSON report in `said`
