@@ -1,7 +1,8 @@
 /*
  * tests/page/frames.mjs CHROMIUM FILE...: what a page costs: until it is ready, and of each frame while somebody zooms, moves and
  * scrolls, the script's time on the processor, so that a busy machine does not count. Prints a line for each; status 1 if a
- * median is above MOST_MS (default 100: a bound for any machine, not the goal, which is 8). With --most=MS and --ready=MS.
+ * median is above MOST_MS (default 100: a bound for any machine, not the goal, which is 8). With --most=MS, --ready=MS and --steps=N of
+ * each way (60).
  */
 import {resolve} from 'node:path';
 import {Chromium} from './chromium.mjs';
@@ -11,7 +12,8 @@ const options = Object.fromEntries(process.argv.slice(2).filter((one) => one.sta
 const [program, ...files] = process.argv.slice(2).filter((one) => !one.startsWith('--'));
 const most = Number(options.most || 100);
 const ready = Number(options.ready || 30000);
-const STEPS = 60;
+const STEPS = Number(options.steps || 60);
+const ZOOM = 2400 / STEPS; /* of one step: all ways go as far, in however many */
 
 const figures = (values) => {
 	const sorted = [...values].sort((a, b) => a - b);
@@ -41,10 +43,11 @@ async function measure(chromium, file) {
 	await chromium.eval(`document.getElementById('timeline-section').scrollIntoView()`);
 	const {x, y, width, height} = await chromium.eval(`(({x, y, width, height}) => ({x, y, width, height}))(document.querySelector('canvas').getBoundingClientRect())`);
 	const wheel = (part, deltaX, deltaY, modifiers = 0) => chromium.mouse('mouseWheel', x + width * part, y + height / 2, {deltaX, deltaY, modifiers});
+	const from = (i) => 0.3 + 0.3 * i / STEPS;
 	const ways = {
-		'zoom in': (i) => wheel(0.3 + i * 0.005, 0, -40, 2),
+		'zoom in': (i) => wheel(from(i), 0, -ZOOM, 2),
 		move: () => wheel(0.5, 37, 0),
-		'zoom out': (i) => wheel(0.3 + i * 0.005, 0, 40, 2),
+		'zoom out': (i) => wheel(from(i), 0, ZOOM, 2),
 		scroll: (i) => wheel(0.5, 0, i % 10 < 5 ? 40 : -40),
 	};
 	console.log(`${file.replace(/.*\//, '')}: ${items.toLocaleString('en-US')} items in ${await chromium.eval('cudaspy.model.lanes.length')} lanes, first screen ${Math.round(marks.first)} ms, ready ${Math.round(marks.ready)} ms, all unpacked ${Math.round(marks.all)} ms`);
