@@ -7,11 +7,14 @@ need python3 jq
 gen=$build/tests/scale/gendigest
 judge=$here/../scale/judge_job.py
 
-# judged SEED RANKS HOSTS STEPS [--clean]
+# judged SEED RANKS HOSTS STEPS [--clean]: all of them by one process, below.
+reports=()
 judged() {
-	"$gen" x "$1" "$2" --hosts="$3" --steps="$4" "${@:5}" --job-file=job.digest >planted.json || fail "seed $*: not made"
-	"$tool" report --format=json -o report.json job.digest 2>err || fail "seed $*: no report: $(cat err)"
-	python3 "$judge" planted.json report.json 2>mistakes || fail "seed $*: $(cat mistakes)"
+	local name="seed $*"
+	"$gen" x "$1" "$2" --hosts="$3" --steps="$4" "${@:5}" --job-file=job.digest >"$name" || fail "$name: not made"
+	"$tool" report --format=json -o report.json job.digest 2>err || fail "$name: no report: $(cat err)"
+	cp report.json "$name.json"
+	reports+=("$name" "$name.json")
 }
 
 for seed in $(seq 1 16); do
@@ -51,6 +54,7 @@ for seed in $(seq 61 66); do
 done
 judged 25 1000 125 60
 judged 26 1000 125 60 --clean
+python3 "$judge" "${reports[@]}" 2>mistakes || fail "$(cat mistakes)"
 expect "ranks of 1,000" "$(jq -c '[.job.ranks, .job.missing, .job.hosts, .job.gpus, .job.level]' report.json)" "[1000,0,125,1000,2]"
 
 "$tool" report job.digest >text 2>err || fail "no text: $(cat err)"

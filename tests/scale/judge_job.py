@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tests/scale/judge_job.py PLANTED.json REPORT.json: does the report of a made job (gendigest) name exactly whom it should?
+"""tests/scale/judge_job.py PLANTED.json REPORT.json ...: does the report of each made job (gendigest) name exactly whom it should?
 
 What is said to differ from the rest has to be what was planted: rank, host or GPU, and the cause; nobody else, and nothing
 of a clean job. Slow steps are hiccups: each is a rank's, which the report names; of few ranks all may have one at once.
@@ -9,12 +9,10 @@ import json
 import sys
 
 
-def main():
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    with open(sys.argv[1]) as file:
+def judge(planted_file, report_file):
+    with open(planted_file) as file:
         planted = json.load(file)["planted"]
-    with open(sys.argv[2]) as file:
+    with open(report_file) as file:
         report = json.load(file)
     wanted = {(p["about"], p["who"], p["cause"]) for p in planted}
     found = [(d["about"], d["who"], d["cause"]) for d in report["differences"]]
@@ -26,8 +24,15 @@ def main():
         if step["last"] is None or step["late_ns"] * 2 < step["period_ns"] - step["typical_ns"]:
             mistakes.append(f"a slow step without a reason: {step}")
     for mistake in mistakes:
-        print(f"{sys.argv[1]}: {mistake}", file=sys.stderr)
+        print(f"{planted_file}: {mistake}", file=sys.stderr)
     return bool(mistakes)
+
+
+def main():
+    files = sys.argv[1:]
+    if not files or len(files) % 2:
+        sys.exit(__doc__)
+    return any([judge(*pair) for pair in zip(files[::2], files[1::2])])
 
 
 if __name__ == "__main__":
