@@ -118,6 +118,8 @@ def step(kind, number):
         timed(load, 20000)
     elif kind == "c-alternate":
         timed(alternate, 30)
+    elif kind == "naps":  # for what takes time and no CPU
+        time.sleep(0.01)
     elif kind == "deep":  # two frames of a library for each level
         for _ in range(40):
             timed(deep)

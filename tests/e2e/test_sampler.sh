@@ -167,7 +167,7 @@ recorded phdr CUDASPY_NONVML=1 -- timeout -k 1 60 "$bin/phdr" libcupti.so.13
 expect "threads before, in and behind a callback of the loader's" "$(cat phdr.out)" "2 2 3"
 
 # Other processes, clocks; NVML that fails is said once, one that hangs holds up nobody.
-recorded nvml SIM_NVML_LINKS=18 SIM_NVML_OTHER=4711 SIM_NVML_OTHER_BUSY=37 SIM_NVML_REASONS=0x4 SIM_NVML_POWER=312600 SIM_NVML_TEMPERATURE=64 -- python3 "$here/sampled.py" shares 12000
+recorded nvml SIM_NVML_LINKS=18 SIM_NVML_OTHER=4711 SIM_NVML_OTHER_BUSY=37 SIM_NVML_REASONS=0x4 SIM_NVML_POWER=312600 SIM_NVML_TEMPERATURE=64 -- python3 "$here/sampled.py" naps 700
 jq -e '.gpus[0].nvml | test("a kernel ran for .* at most; clock 990 of 1980 MHz, slowed by its power limit for 100 % of the time; power 313 of 700 W, 64 degrees C at most; another process is on it .4711., with 3.00 GiB; kernels that are not this program.s ran for 37 % of the time")' \
 	nvml.json >found || fail "NVML: $(jq -r '.gpus[0].nvml' nvml.json)"
 "$tool" dump nvml >nvml.dump
