@@ -211,11 +211,11 @@ read_dump() {
 }
 
 # babeltrace2 compares each name of an enumeration with all others, for 0.15 s of each trace: of the functions only those are
-# left that the trace has a record of, and number 0, which a wait's holder has that is in no function. Not in the first trace of a test,
-# nor where anything about one is unusual.
+# left that the trace has a record of, and number 0, which a wait's holder has that is in no function. Not in the first trace of a test
+# (without a sanitizer), nor where anything about one is unusual.
 trimmed() {
 	local dump into=$tmp/.trimmed-${1##*/}
-	[ -e "$tmp/.first" ] || { : >"$tmp/.first" && return 1; }
+	[ "$first" ] || [ -e "$tmp/.first" ] || { : >"$tmp/.first" && return 1; }
 	[[ $1 == /* ]] || set -- "$PWD/$1"
 	dumped "$1" && mkdir -p "$into" && ln -sf "$1"/stream_* "$into" || return 1
 	awk '
