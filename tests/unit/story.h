@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 #include "cmd_read/cmd_report.h"
+#include "findings_golden.h"
 #include "scratch.h"
 #include "trace_text.h"
 #include "report_sums.h"
@@ -118,6 +119,7 @@ static inline void conclude(struct story *s)
 	free(text);
 	assert_non_null(s->root);
 	report_agrees(s->root);
+	findings_note(s->root);
 	s->findings = json_object_get(s->root, "findings");
 	s->shown = rendered(s, "text");
 }

@@ -513,5 +513,5 @@ int main(void)
 		STORY_TEST(test_another_process),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

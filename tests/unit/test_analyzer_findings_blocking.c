@@ -143,5 +143,5 @@ int main(void)
 		STORY_TEST(test_sync_behind_blocking),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

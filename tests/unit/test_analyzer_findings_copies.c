@@ -433,5 +433,5 @@ int main(void)
 		STORY_TEST(test_peer_copies_of_a_ring),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

@@ -307,5 +307,5 @@ int main(void)
 		STORY_TEST(test_last_failure),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

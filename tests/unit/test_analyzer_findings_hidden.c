@@ -343,5 +343,5 @@ int main(void)
 		STORY_TEST(test_capture_given_up),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

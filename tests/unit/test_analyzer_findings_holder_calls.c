@@ -103,5 +103,5 @@ int main(void)
 		cmocka_unit_test(test_cure_of_frees),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

@@ -517,5 +517,5 @@ int main(void)
 		STORY_TEST(test_stalled_on_device),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

@@ -228,5 +228,5 @@ int main(void)
 		cmocka_unit_test(test_copy),    cmocka_unit_test(test_silent),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

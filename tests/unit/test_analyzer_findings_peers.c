@@ -186,5 +186,5 @@ int main(void)
 		cmocka_unit_test(test_peer_access_ends),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

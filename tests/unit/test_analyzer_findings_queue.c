@@ -111,5 +111,5 @@ int main(void)
 		STORY_TEST(test_queue_full_everywhere),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

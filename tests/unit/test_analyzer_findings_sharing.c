@@ -524,5 +524,5 @@ int main(void)
 		cmocka_unit_test(test_busy_host_in_turn),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

@@ -829,5 +829,5 @@ int main(void)
 		cmocka_unit_test(test_shared_by_copies),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

@@ -1015,5 +1015,5 @@ int main(void)
 		STORY_TEST(test_cleanup),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

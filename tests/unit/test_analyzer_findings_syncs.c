@@ -610,5 +610,5 @@ int main(void)
 		STORY_TEST(test_read_back_twins),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

@@ -245,5 +245,5 @@ int main(void)
 		cmocka_unit_test(test_any_order),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

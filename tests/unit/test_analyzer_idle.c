@@ -895,5 +895,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_price_behind, setup, teardown),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

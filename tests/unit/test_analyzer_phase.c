@@ -454,5 +454,5 @@ int main(void)
 		cmocka_unit_test(test_windows),     cmocka_unit_test(test_join),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

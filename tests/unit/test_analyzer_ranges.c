@@ -486,5 +486,5 @@ int main(void)
 		TEST(test_idle_and_lost), TEST(test_librarys), TEST(test_many_names),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

@@ -129,5 +129,5 @@ int main(void)
 		cmocka_unit_test(test_no_ranks),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

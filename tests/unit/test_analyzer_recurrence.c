@@ -287,5 +287,5 @@ int main(void)
 		cmocka_unit_test(test_waits),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

@@ -1116,5 +1116,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_turns_by_events, setup, teardown),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

@@ -349,5 +349,5 @@ int main(void)
 					   TEST(test_holders),
 					   TEST(test_own_lock)};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }

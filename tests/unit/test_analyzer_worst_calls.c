@@ -81,5 +81,5 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {STORY_TEST(test_alike), STORY_TEST(test_noise)};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }
