@@ -3,7 +3,7 @@
  * timeline have of them is compared with what they had when a person last looked. So each number in them is known, whatever the machine.
  *
  * For tests/golden/NAME.log: NAME.chrome, NAME.folded, NAME.causes, NAME.sqlite, NAME.digest, NAME.job,
- * NAME.change and NAME.timeline. With CUDASPY_BLESS=1 in the environment they are written instead (golden.h).
+ * NAME.change and NAME.timeline; for mixed.log, which has all kinds of records, mixed.perfetto and mixed.csv, too. With CUDASPY_BLESS=1 in the environment they are written instead (golden.h).
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +18,7 @@
 #include "cmd/command.h"
 #include "cmd_files/cmd_job.h"
 #include "cmd_read/cmd_report.h"
+#include "export/proto.h"
 #include "render/render.h"
 
 #define MADE "made" /* in the scratch directory */
@@ -113,6 +114,99 @@ static void show_sqlite(FILE *out)
 	ask(dump.db, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
 	    show_table, &dump);
 	sqlite3_close(dump.db);
+	unlink(MADE);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static void show_csv(FILE *out)
+{
+	glob_t found;
+
+	export_to("--output=" MADE, "--format=csv", NULL);
+	assert_int_equal(glob(MADE "/*", 0, NULL, &found), 0);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		char *text = scratch_read(found.gl_pathv[i], NULL);
+
+		assert_non_null(text);
+		fprintf(out, "%s\n%s", found.gl_pathv[i], text);
+		free(text);
+		unlink(found.gl_pathv[i]);
+	}
+	globfree(&found);
+	assert_int_equal(rmdir(MADE), 0);
+}
+
+/* ---- Protocol Buffers ------------------------------------------------------------------------ */
+
+static uint64_t varint(const uint8_t **at)
+{
+	uint64_t value = 0;
+	unsigned int shift = 0;
+
+	for (; **at & 0x80; shift += 7)
+		value |= (uint64_t)(*(*at)++ & 0x7f) << shift;
+	return value | (uint64_t) * (*at)++ << shift;
+}
+
+static bool is_text(const uint8_t *at, size_t n)
+{
+	while (n && *at >= ' ')
+		at++, n--;
+	return !n;
+}
+
+/* As "field=number", "field='text'" and "field{ message }": what no message in a trace is, is a text. */
+static void show_message(const uint8_t *at, const uint8_t *end, FILE *out)
+{
+	while (at < end) {
+		uint64_t key = varint(&at), value;
+
+		fprintf(out, " %llu", (unsigned long long)key >> 3);
+		if ((key & 7) == PROTO_VARINT) {
+			fprintf(out, "=%llu", (unsigned long long)varint(&at));
+			continue;
+		}
+		if ((key & 7) == PROTO_FIXED64) {
+			memcpy(&value, at, sizeof(value));
+			at += sizeof(value);
+			fprintf(out, "=%#llx", (unsigned long long)value);
+			continue;
+		}
+		assert_int_equal(key & 7, PROTO_BYTES);
+		value = varint(&at);
+		if (is_text(at, value)) {
+			fprintf(out, "='%.*s'", (int)value, (const char *)at);
+		} else {
+			fputs("{", out);
+			show_message(at, at + value, out);
+			fputs(" }", out);
+		}
+		at += value;
+	}
+	assert_ptr_equal(at, end);
+}
+
+static void show_perfetto(FILE *out)
+{
+	const uint8_t *at, *end;
+	char *bytes;
+	size_t n;
+
+	export_to("--output=" MADE, "--format=perfetto", NULL);
+	bytes = scratch_read(MADE, &n);
+	assert_non_null(bytes);
+	at = (const uint8_t *)bytes;
+	for (end = at + n; at < end;) {
+		uint64_t key = varint(&at), size = varint(&at);
+
+		fprintf(out, "%llu:", (unsigned long long)key >> 3);
+		show_message(at, at + size, out);
+		fputc('\n', out);
+		at += size;
+	}
+	assert_ptr_equal(at, end);
+	free(bytes);
 	unlink(MADE);
 }
 
@@ -249,10 +343,13 @@ static void show_timeline(FILE *out)
 static const struct {
 	const char *suffix;
 	void (*show)(FILE *out); /* of the traces in the current directory */
+	const char *only; /* of that log */
 } views[] = {
-	{"chrome", show_chrome}, {"folded", show_folded},     {"causes", show_causes},
-	{"sqlite", show_sqlite}, {"digest", show_digest},     {"job", show_job},
-	{"change", show_change}, {"timeline", show_timeline},
+	{"chrome", show_chrome, NULL}, {"folded", show_folded, NULL},
+	{"causes", show_causes, NULL}, {"sqlite", show_sqlite, NULL},
+	{"digest", show_digest, NULL}, {"job", show_job, NULL},
+	{"change", show_change, NULL}, {"timeline", show_timeline, NULL},
+	{"csv", show_csv, "mixed"},    {"perfetto", show_perfetto, "mixed"},
 };
 
 static void check(void **state)
@@ -267,6 +364,8 @@ static void check(void **state)
 	/* Paths of traces are in the output: they must not depend on the scratch directory. */
 	assert_int_equal(chdir(dir), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+		if (views[i].only && strcmp(views[i].only, name) != 0)
+			continue;
 		out = open_memstream(&text, &size);
 		views[i].show(out);
 		fclose(out);
