@@ -4,10 +4,12 @@
  *
  *   # a comment
  *   trace app.100 pid=100 program="/bin/app"   directory; the rest goes into env (see below) but
- *                                              packet=BYTES, bounded=1 (keep-the-last) and version=N
+ *                                              packet=BYTES, bounded=1 (keep-the-last), version=N, and
+ *                                              of=NAME: a part of that recording (its number: part=N)
  *   clock offset_s=5 frequency=1000000000      optional; else these values
  *   board ended=0 lost=3 looked=9s             optional; else ended=1 lost=0 looked=0
- *   slot 1 tid=101                             the lines below are this slot's; gpu=1: it has GPU times
+ *   slot 1 tid=101                             the lines below are this slot's; gpu=1: it has GPU times;
+ *                                              packet=N: the number of its first packet, in a later part
  *   10us copy cudaMemcpyAsync duration=2us direction=h2d src=pageable dst=device bytes=4096
  *   discarded 5                                records this slot has lost so far
  *   inflight tid=101 function=cudaStreamSynchronize depth=1 since=20us wait=mutex holder=102
@@ -51,6 +53,8 @@ static const char *const tt_ops[] = {SPY_MEMORY_OPS(TT_NAME) NULL};
 static const char *const tt_notes[] = {SPY_NOTES(TT_NAME) NULL};
 #define TT_EVENT(number, type, name, texts) [number] = #name,
 static const char *const tt_windows[] = {SPY_WINDOW_NAMES(TT_NAME) NULL};
+static const char *const tt_costs[] = {SPY_COST_NAMES(TT_NAME) NULL};
+static const char *const tt_parts[] = {SPY_PART_NAMES(TT_NAME) NULL};
 static const char *const tt_waits[] = {SPY_WAIT_NAMES(TT_NAME) NULL};
 static const char *const tt_files[] = {SPY_FILE_NAMES(TT_NAME) NULL};
 static const char *const tt_ranges[] = {SPY_RANGE_WHAT_NAMES(TT_NAME) NULL};
@@ -638,6 +642,53 @@ static void tt_outside(struct tt_state *s, const struct tt_line *l, uint64_t tim
 	tw_record(&s->w, s->slot, &outside, sizeof(outside));
 }
 
+/* 9us cost kind=all window=5 begin=… end=… delay=… calls=7 counted=cudaFree:3,cudaMalloc:4 */
+static void tt_cost(struct tt_state *s, const struct tt_line *l, uint64_t time)
+{
+	struct spy_rec_cost cost = {
+		.head = {time, SPY_EV_COST},
+		.kind = (uint8_t)tt_name(s, l, "kind", tt_costs),
+		.calls = (uint32_t)tt_value(s, l, "calls", 0),
+		.begin = tt_value(s, l, "begin", 0),
+		.end = tt_value(s, l, "end", time),
+		.window = tt_value(s, l, "window", 0),
+		.delay_ns = tt_value(s, l, "delay", 0),
+	};
+	char counted[256];
+	char *save, *name;
+
+	snprintf(counted, sizeof(counted), "%s", tt_text(l, "counted") ?: "");
+	for (name = strtok_r(counted, ",", &save); name && cost.n < SPY_COST_FUNCTIONS;
+	     name = strtok_r(NULL, ",", &save)) {
+		char *calls = strchr(name, ':');
+
+		if (!calls)
+			tt_fail(s, "no number of", name);
+		*calls++ = '\0';
+		cost.fn[cost.n] = (uint16_t)tt_find(s, tt_functions, name);
+		cost.count[cost.n++] = (uint32_t)tt_number(s, calls);
+	}
+	tw_record(&s->w, s->slot, &cost, sizeof(cost));
+}
+
+/* 9us part state=end number=2 since=… calls=… removed=1 removed_calls=… removed_until=… */
+static void tt_part(struct tt_state *s, const struct tt_line *l, uint64_t time)
+{
+	struct spy_rec_part part = {
+		.head = {time, SPY_EV_PART},
+		.state = (uint16_t)tt_name(s, l, "state", tt_parts),
+		.number = (uint32_t)tt_value(s, l, "number", 1),
+		.since = tt_value(s, l, "since", 0),
+		.calls = tt_value(s, l, "calls", 0),
+		.removed = (uint32_t)tt_value(s, l, "removed", 0),
+		.removed_calls = tt_value(s, l, "removed_calls", 0),
+		.removed_until = tt_value(s, l, "removed_until", 0),
+		.recording_began = tt_value(s, l, "recording_began", 0),
+	};
+
+	tw_record(&s->w, s->slot, &part, sizeof(part));
+}
+
 static void tt_host_function(struct tt_state *s, const struct tt_line *l, uint64_t time)
 {
 	struct spy_rec_host_function function = {
@@ -705,6 +756,10 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 		tt_sharing(s, l, event, time);
 	} else if (event == SPY_EV_WINDOW) {
 		tt_window(s, l, time);
+	} else if (event == SPY_EV_COST) {
+		tt_cost(s, l, time);
+	} else if (event == SPY_EV_PART) {
+		tt_part(s, l, time);
 	} else if (event == SPY_EV_STACK) {
 		tt_stack(s, l, time);
 	} else if (event == SPY_EV_PYTHON_CODE || event == SPY_EV_PYTHON_STACK) {
@@ -771,6 +826,8 @@ static void tt_begin_trace(struct tt_state *s, const struct tt_line *l)
 		tt_fail(s, "name missing after", l->words[0]);
 	snprintf(dir, sizeof(dir), "%s/%s", s->parent, l->words[1]);
 	tw_open(&s->w, dir, tt_value(s, l, "packet", 0));
+	if (tt_text(l, "of"))
+		tw_make_uuid(&s->w, tt_text(l, "of"));
 	s->w.board.pid = (uint32_t)tt_value(s, l, "pid", 100);
 	s->w.bounded = tt_value(s, l, "bounded", 0);
 	s->metadata = (struct tw_metadata){.frequency = 1000000000, .offset_s = 5};
@@ -787,7 +844,7 @@ static void tt_begin_trace(struct tt_state *s, const struct tt_line *l)
 			tt_fail(s, "not key=value:", l->words[i]);
 		*value++ = '\0';
 		if (!strcmp(l->words[i], "packet") || !strcmp(l->words[i], "bounded") ||
-		    !strcmp(l->words[i], "version"))
+		    !strcmp(l->words[i], "version") || !strcmp(l->words[i], "of"))
 			continue;
 		used += (size_t)snprintf(s->env + used, sizeof(s->env) - used,
 					 *value == '"' || isdigit((unsigned char)*value)
@@ -851,10 +908,15 @@ static void tt_apply(struct tt_state *s, const struct tt_line *l)
 		s->w.board.ended = (uint32_t)tt_value(s, l, "ended", 1);
 		s->w.board.lost = tt_value(s, l, "lost", 0);
 		s->w.board.looked = tt_value(s, l, "looked", 0);
+		s->w.board.parts_removed = (uint32_t)tt_value(s, l, "parts_removed", 0);
+		s->w.board.removed_calls = tt_value(s, l, "removed_calls", 0);
+		s->w.board.removed_cycles = tt_value(s, l, "removed_cycles", 0);
 	} else if (!strcmp(verb, "slot")) {
 		s->slot = (unsigned int)tt_number(s, object);
 		tw_stream(&s->w, s->slot)->tid = (uint32_t)tt_value(s, l, "tid", 0);
 		tw_stream(&s->w, s->slot)->kind = (uint32_t)tt_value(s, l, "gpu", 0);
+		tw_stream(&s->w, s->slot)->seq =
+			tt_value(s, l, "packet", tw_stream(&s->w, s->slot)->seq);
 	} else if (!strcmp(verb, "discarded")) {
 		tw_stream(&s->w, s->slot)->discarded = tt_number(s, object);
 	} else if (!strcmp(verb, "inflight")) {

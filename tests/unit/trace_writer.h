@@ -88,12 +88,12 @@ TW_UNUSED static void tw_write_metadata(const struct tw_trace *w, const struct t
 	fclose(file);
 }
 
-/* The directory's own name, so that the same log makes the same bytes. */
-static void tw_make_uuid(struct tw_trace *w)
+/* From a name, so that the same log makes the same bytes. */
+static void tw_make_uuid(struct tw_trace *w, const char *name)
 {
-	const char *name = strrchr(w->dir, '/') ? strrchr(w->dir, '/') + 1 : w->dir;
 	unsigned int i;
 
+	memset(w->uuid, 0, sizeof(w->uuid));
 	for (i = 0; name[i]; i++)
 		w->uuid[i % 16] = (uint8_t)(w->uuid[i % 16] * 31 + (uint8_t)name[i]);
 }
@@ -103,7 +103,7 @@ TW_UNUSED static void tw_open(struct tw_trace *w, const char *dir, size_t packet
 {
 	memset(w, 0, sizeof(*w));
 	snprintf(w->dir, sizeof(w->dir), "%s", dir);
-	tw_make_uuid(w);
+	tw_make_uuid(w, strrchr(dir, '/') ? strrchr(dir, '/') + 1 : dir);
 	w->packet_bytes = packet_bytes ? packet_bytes : 4096;
 	w->board = (struct spy_board){.magic = SPY_BOARD_MAGIC,
 				      .version = SPY_TRACE_VERSION,
