@@ -360,7 +360,7 @@ static const char *runs_words(struct arena *texts, const struct trace_set *set)
 static const char *windows_text(struct summary_row *row, const struct model *model,
 				struct arena *texts)
 {
-	uint64_t recorded_ns = 0, whole_ns = 0, windows = 0, countings = 0;
+	uint64_t recorded_ns = 0, whole_ns = 0, windows = 0, countings = 0, missing = 0;
 	size_t i, n = 0;
 
 	for (i = 0; i < model->n_processes; i++) {
@@ -372,6 +372,7 @@ static const char *windows_text(struct summary_row *row, const struct model *mod
 		n++;
 		windows += process->windows;
 		countings += process->countings;
+		missing += trace_parts_missing(process->trace).between;
 		whole_ns += there_ns;
 		recorded_ns += there_ns - min_u64(process->dormant_ns, there_ns);
 	}
@@ -379,6 +380,9 @@ static const char *windows_text(struct summary_row *row, const struct model *mod
 		return NULL;
 	row->windows = windows;
 	row->recorded_ns = recorded_ns;
+	if (!windows && missing)
+		return arena_printf(texts, "%s of %s; the rest was in parts that are not here",
+				    text_time(texts, recorded_ns), text_time(texts, whole_ns));
 	if (!windows && countings)
 		return arena_printf(texts,
 				    "%s of %s; in the rest calls were only counted (cost windows)",

@@ -379,10 +379,8 @@ static void check(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GOLDEN_TEST(mixed),
-		GOLDEN_TEST(locks),
-		GOLDEN_TEST(sharing),
-		GOLDEN_TEST(ranks),
+		GOLDEN_TEST(mixed), GOLDEN_TEST(locks), GOLDEN_TEST(sharing),
+		GOLDEN_TEST(ranks), GOLDEN_TEST(parts),
 	};
 
 	golden_find();
