@@ -8,9 +8,13 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include "analysis.h"
+#include "cmd_read/cmd_report.h"
 #include "findings/detector.h"
+#include "findings_golden.h"
 #include "model/python.h"
+#include "render/render.h"
 #include "scratch.h"
+#include "symbols/symbolize.h"
 #include "trace_text.h"
 
 #define US 1000
@@ -60,9 +64,37 @@ static int setup(void **state)
 	return 0;
 }
 
+/* What the report says of ranks. */
+static void note_report(struct job *job)
+{
+	const struct report_options options = {.renderer = renderer_find("json")};
+	struct symbolizer *symbols = symbolizer_new();
+	char *text = NULL;
+	struct report report;
+	size_t size;
+	json_t *root;
+	FILE *out = open_memstream(&text, &size);
+
+	report_init(&report, REPORT_SCHEMA);
+	report_add_sections(&report, &job->a, symbols, &options);
+	assert_int_equal(renderer_show(options.renderer, &report, out), 0);
+	fclose(out);
+	report_release(&report);
+	symbolizer_free(symbols);
+	root = json_loads(text, 0, NULL);
+	assert_non_null(root);
+	findings_note_table(root, "ranks");
+	findings_note_table(root, "rank_steps");
+	findings_note_table(root, "collectives");
+	findings_note(root);
+	json_decref(root);
+	free(text);
+}
+
 static void close_analysis(struct job *job)
 {
 	if (job->open) {
+		note_report(job);
 		analysis_release(&job->a);
 		trace_set_release(&job->set);
 	}
@@ -2459,5 +2491,5 @@ int main(void)
 		RANKS_TEST(test_damaged),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_WITH_FINDINGS(tests);
 }
