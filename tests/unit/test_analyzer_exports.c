@@ -380,7 +380,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		GOLDEN_TEST(mixed), GOLDEN_TEST(locks), GOLDEN_TEST(sharing),
-		GOLDEN_TEST(ranks), GOLDEN_TEST(parts),
+		GOLDEN_TEST(ranks), GOLDEN_TEST(parts), GOLDEN_TEST(between),
 	};
 
 	golden_find();
