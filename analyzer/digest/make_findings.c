@@ -84,7 +84,8 @@ static void make_causes(struct digest_builder *m)
 	for (size_t i = 0; i < m->words.n_sums; i++)
 		all[i] = (struct placed){m->words.sums[i], i};
 	qsort(all, m->words.n_sums, sizeof(*all), by_ns);
-	for (size_t i = 0; i < m->words.n_sums && i < CAUSES_MOST; i++) {
+	/* What samples have shared out among their places is nothing by itself. */
+	for (size_t i = 0; i < m->words.n_sums && i < CAUSES_MOST && all[i].sum->ns; i++) {
 		const struct idle_sum *sum = all[i].sum;
 		size_t gpu = gpu_of_sum(&m->a->idle, sum);
 
