@@ -3,7 +3,7 @@
  * timeline have of them is compared with what they had when a person last looked. So each number in them is known, whatever the machine.
  *
  * For tests/golden/NAME.log: NAME.chrome, NAME.folded, NAME.causes, NAME.sqlite, NAME.digest, NAME.job,
- * NAME.change and NAME.timeline; for mixed.log, which has all kinds of records, mixed.perfetto and mixed.csv, too. With CUDASPY_BLESS=1 in the environment they are written instead (golden.h).
+ * NAME.change, NAME.timeline and NAME.why; for mixed.log, which has all kinds of records, mixed.perfetto and mixed.csv, too. With CUDASPY_BLESS=1 in the environment they are written instead (golden.h).
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -210,6 +210,32 @@ static void show_perfetto(FILE *out)
 	unlink(MADE);
 }
 
+/* ---- answers --------------------------------------------------------------------------------- */
+
+/* To what can be asked of most logs; where there is no such thing, what is said is on stderr. */
+static void show_why(FILE *out)
+{
+	static const char *const words[] = {"1",         "2",          "gpu0",
+					    "rank1",     "L1",         "101",
+					    "thread102", "cudaMalloc", "cudaStreamSynchronize",
+					    "load",      "train.py:11"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		char *argv[] = {(char *)"why", (char *)"--output=" MADE, (char *)words[i],
+				(char *)".", NULL};
+		char *text;
+
+		fprintf(out, "---- why %s\n", words[i]);
+		if (command_why.run(&command_why, 4, argv))
+			continue;
+		text = scratch_read(MADE, NULL);
+		assert_non_null(text);
+		fputs(text, out);
+		free(text);
+		unlink(MADE);
+	}
+}
+
 /* ---- digests --------------------------------------------------------------------------------- */
 
 static struct digest *digest_of_log(void)
@@ -345,11 +371,17 @@ static const struct {
 	void (*show)(FILE *out); /* of the traces in the current directory */
 	const char *only; /* of that log */
 } views[] = {
-	{"chrome", show_chrome, NULL}, {"folded", show_folded, NULL},
-	{"causes", show_causes, NULL}, {"sqlite", show_sqlite, NULL},
-	{"digest", show_digest, NULL}, {"job", show_job, NULL},
-	{"change", show_change, NULL}, {"timeline", show_timeline, NULL},
-	{"csv", show_csv, "mixed"},    {"perfetto", show_perfetto, "mixed"},
+	{"chrome", show_chrome, NULL},
+	{"folded", show_folded, NULL},
+	{"causes", show_causes, NULL},
+	{"sqlite", show_sqlite, NULL},
+	{"digest", show_digest, NULL},
+	{"job", show_job, NULL},
+	{"change", show_change, NULL},
+	{"timeline", show_timeline, NULL},
+	{"why", show_why, NULL},
+	{"csv", show_csv, "mixed"},
+	{"perfetto", show_perfetto, "mixed"},
 };
 
 static void check(void **state)
