@@ -8,7 +8,10 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include "analysis.h"
+#include "cmd_files/cmd_digest.h"
+#include "cmd_files/cmd_job.h"
 #include "cmd_read/cmd_report.h"
+#include "digest/digest.h"
 #include "findings/detector.h"
 #include "findings_golden.h"
 #include "model/python.h"
@@ -91,10 +94,36 @@ static void note_report(struct job *job)
 	free(text);
 }
 
+/* What the report of a job says, which is made of a digest of each rank by itself. */
+static void note_digests(const struct job *job)
+{
+	static const char *const tables[] = {"differences", "slow_steps", "ranks", "hosts"};
+	struct digest *digest = digest_new();
+	char *text = NULL;
+	size_t size, i;
+	json_t *root;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(digest_traces(digest, (const char *[]){job->dir}, 1, NULL, NULL), 0);
+	assert_int_equal(job_show_digest(digest, renderer_find("json"), true, out), 0);
+	fclose(out);
+	digest_free(digest);
+	root = json_loads(text, 0, NULL);
+	assert_non_null(root);
+	fputs("of digests:", findings_out());
+	findings_note_numbers(json_object_get(root, "job"), findings_out());
+	for (i = 0; i < ARRAY_SIZE(tables); i++)
+		findings_note_table(root, tables[i]);
+	fputc('\n', findings_out());
+	json_decref(root);
+	free(text);
+}
+
 static void close_analysis(struct job *job)
 {
 	if (job->open) {
 		note_report(job);
+		note_digests(job);
 		analysis_release(&job->a);
 		trace_set_release(&job->set);
 	}
