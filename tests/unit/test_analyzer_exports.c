@@ -2,7 +2,7 @@
  * tests/unit/test_analyzer_exports.c: readable logs become traces, and what exports, digests, the report of a job and the HTML report's
  * timeline have of them is compared with what they had when a person last looked. So each number in them is known, whatever the machine.
  *
- * For tests/golden/NAME.log: NAME.chrome, NAME.folded, NAME.causes, NAME.sqlite, NAME.digest, NAME.job,
+ * For tests/golden/NAME.log: NAME.chrome, NAME.folded, NAME.causes, NAME.sqlite, NAME.digest, NAME.job, NAME.jobtext,
  * NAME.change, NAME.timeline and NAME.why; for mixed.log, which has all kinds of records, mixed.perfetto and mixed.csv, too. With CUDASPY_BLESS=1 in the environment they are written instead (golden.h).
  */
 #include <stdarg.h>
@@ -254,12 +254,22 @@ static void show_digest(FILE *out)
 	digest_free(digest);
 }
 
-static void show_job(FILE *out)
+static void show_job_in(const char *format, FILE *out)
 {
 	struct digest *digest = digest_of_log();
 
-	assert_int_equal(job_show_digest(digest, renderer_find("json"), true, out), 0);
+	assert_int_equal(job_show_digest(digest, renderer_find(format), true, out), 0);
 	digest_free(digest);
+}
+
+static void show_job(FILE *out)
+{
+	show_job_in("json", out);
+}
+
+static void show_job_text(FILE *out)
+{
+	show_job_in("text", out);
 }
 
 /* From all processes to the first one. */
@@ -371,17 +381,12 @@ static const struct {
 	void (*show)(FILE *out); /* of the traces in the current directory */
 	const char *only; /* of that log */
 } views[] = {
-	{"chrome", show_chrome, NULL},
-	{"folded", show_folded, NULL},
-	{"causes", show_causes, NULL},
-	{"sqlite", show_sqlite, NULL},
-	{"digest", show_digest, NULL},
-	{"job", show_job, NULL},
-	{"change", show_change, NULL},
-	{"timeline", show_timeline, NULL},
-	{"why", show_why, NULL},
-	{"csv", show_csv, "mixed"},
-	{"perfetto", show_perfetto, "mixed"},
+	{"chrome", show_chrome, NULL}, {"folded", show_folded, NULL},
+	{"causes", show_causes, NULL}, {"sqlite", show_sqlite, NULL},
+	{"digest", show_digest, NULL}, {"job", show_job, NULL},
+	{"change", show_change, NULL}, {"timeline", show_timeline, NULL},
+	{"why", show_why, NULL},       {"jobtext", show_job_text, NULL},
+	{"csv", show_csv, "mixed"},    {"perfetto", show_perfetto, "mixed"},
 };
 
 static void check(void **state)

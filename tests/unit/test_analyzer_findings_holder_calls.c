@@ -96,11 +96,49 @@ static void test_cure_of_frees(void **state)
 	json_decref(root);
 }
 
+/* What each kind of call is good for says how others can be kept out less. */
+static void test_cures(void **state)
+{
+	static const struct {
+		const char *function, *record, *cure;
+	} calls[] = {
+		{"cudaFree", "memory cudaFree op=free kind=device address=0x9000",
+		 "free it in the stream's order (cudaFreeAsync)"},
+		{"cudaMemcpy", "copy cudaMemcpy direction=h2d src=pinned dst=device bytes=4096",
+		 "Call cudaMemcpy less often: fewer, larger copies, of pinned memory."},
+		{"cudaStreamSynchronize", "op cudaStreamSynchronize stream=0x10",
+		 "Call cudaStreamSynchronize less often: wait once for the work of several calls, for "
+		 "the one stream or event whose results are needed."},
+		{"cudaEventSynchronize", "op cudaEventSynchronize object=0x99",
+		 "Call cudaEventSynchronize less often: wait once"},
+		{"cudaDeviceSynchronize", "call cudaDeviceSynchronize",
+		 "Call cudaDeviceSynchronize less often: wait once"},
+		{"cudaMallocAsync", "memory cudaMallocAsync op=alloc kind=device bytes=4096",
+		 "let the pool keep what is freed (cudaMemPoolAttrReleaseThreshold)"},
+		{"cudaLaunchKernel", "launch cudaLaunchKernel kernel=1 stream=0x10",
+		 "Call cudaLaunchKernel less often: more work with each call, or a graph."},
+		{"cudaStreamCreate", "op cudaStreamCreate stream=0x77",
+		 "do it once, before the work, and use again what it makes."},
+		{"cudaSetDevice", "call cudaSetDevice",
+		 "Take cudaSetDevice out of the threads' loops: do it once, before the work."},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		json_t *root = stall_behind(calls[i].function, calls[i].record);
+
+		says(stall_of(root), "function", calls[i].function);
+		says(stall_of(root), "fix", calls[i].cure);
+		json_decref(root);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reasons_of_one_call),
 		cmocka_unit_test(test_cure_of_frees),
+		cmocka_unit_test(test_cures),
 	};
 
 	return RUN_WITH_FINDINGS(tests);

@@ -11,6 +11,7 @@
 #include "base/jobs.h"
 #include "base/pool.h"
 #include "parallel/parts.h"
+#include "symbols/symbolize.h"
 
 /* Three processes whose threads want locks and the kernel module at the same time. The first two use one GPU. */
 static void make_log(struct log *log)
@@ -25,10 +26,20 @@ static void make_log(struct log *log)
 		    "slot 0\n5ms gpu device=0 cc_major=9 cc_minor=0 bytes=150 name=\"H200\" "
 		    "uuid=\"GPU-%c\" pci=\"0\"\n",
 		    100 + i, 100 + i, i, i == 2 ? 'b' : 'a');
+		add(log,
+		    "5ms range_name number=1 name=\"step %u\"\n5ms range_name number=2 name=\"inner\"\n"
+		    "5ms python_code code=1 first_line=1 file=\"/home/a%u.py\" function=\"load\"\n"
+		    "5ms place place=1 lines=1:1%u\n",
+		    i, i, i);
+		for (j = 1; j <= 40; j++)
+			add(log, "%uus sample of=%u place=1 state=1 weight=10000\n",
+			    6850 + 1000 * j + i, 100 + i);
+		add(log, "50ms gpu_look device=0 busy=%u clock=1000 clock_most=2000\n", 10 + i);
 		/* The last process has the first records. */
 		add(log, "slot 1 tid=%u\n%uus thread tid=%u name=\"one\"\n", 100 + i, 9 - i,
 		    100 + i);
-		for (j = 1; j <= 40; j++)
+		for (j = 1; j <= 40; j++) {
+			add(log, "%uus range what=push name=1\n", 5990 + 1000 * j + i);
 			add(log,
 			    "%uus launch cudaLaunchKernel duration=%uus stream=0x10 caller=0x%u0\n"
 			    "%uus wait kind=ioctl fn=cuMemAlloc outer_fn=cudaMalloc duration=%uus "
@@ -39,6 +50,13 @@ static void make_log(struct log *log)
 			    6000 + 1000 * j + i, 3 + j % 3, 1 + j % 4, 6700 + 1000 * j + 10 * i,
 			    j % 4 ? 20 + j % 3 : 400 + j, 20 + j % 3, 6710 + 1000 * j + 10 * i,
 			    j % 4 ? 60 : 500 + j, 6800 + 1000 * j + i);
+			/* The last one stays open. */
+			if (j < 40)
+				add(log, "%uus range what=pop name=1\n", 6810 + 1000 * j + i);
+			add(log,
+			    "%uus outside kind=mutex object=0x8%u0 holder=%u caller=0x9%u duration=90us\n",
+			    6940 + 1000 * j + i, j % 2, 200 + i, j % 3);
+		}
 		add(log, "slot 2 tid=%u\n%uus thread tid=%u name=\"two\"\n", 200 + i, 20 + i,
 		    200 + i);
 		for (j = 1; j <= 40; j++)
@@ -119,6 +137,36 @@ static void same_sites(const struct findings *x, const struct findings *y)
 	assert_null(b);
 }
 
+/* What the report says; the caller frees. */
+static char *report_of(struct reading_of *r)
+{
+	const struct report_options options = {.renderer = renderer_find("json"), .nested = true};
+	struct symbolizer *symbols = symbolizer_new();
+	struct report report;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	report_init(&report, REPORT_SCHEMA);
+	report_add_sections(&report, &r->a, symbols, &options);
+	assert_int_equal(renderer_show(options.renderer, &report, out), 0);
+	fclose(out);
+	report_release(&report);
+	symbolizer_free(symbols);
+	return text;
+}
+
+static void same_report(struct reading_of *one, struct reading_of *more)
+{
+	char *x = report_of(one), *y = report_of(more);
+
+	assert_non_null(strstr(x, "\"range\": \"step 2\""));
+	assert_non_null(strstr(x, "a1.py:11 in load"));
+	assert_string_equal(x, y);
+	free(x);
+	free(y);
+}
+
 static void test_same_as_one(void **state)
 {
 	static struct reading_of one, more;
@@ -155,6 +203,7 @@ static void test_same_as_one(void **state)
 	assert_int_equal(groups_find(&groups, 1), groups_find(&groups, 0));
 	assert_int_equal(groups_find(&groups, 2), 2);
 	groups_release(&groups);
+	same_report(&one, &more);
 	close_log(&one);
 	close_log(&more);
 	scratch_remove(dir);
