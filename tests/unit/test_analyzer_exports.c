@@ -2,8 +2,9 @@
  * tests/unit/test_analyzer_exports.c: readable logs become traces, and what exports, digests, the report of a job and the HTML report's
  * timeline have of them is compared with what they had when a person last looked. So each number in them is known, whatever the machine.
  *
- * For tests/golden/NAME.log: NAME.chrome, NAME.folded, NAME.causes, NAME.sqlite, NAME.digest, NAME.job, NAME.jobtext,
- * NAME.change, NAME.timeline and NAME.why; for mixed.log, which has all kinds of records, mixed.perfetto and mixed.csv, too. With CUDASPY_BLESS=1 in the environment they are written instead (golden.h).
+ * For tests/golden/NAME.log: NAME.chrome, NAME.folded, NAME.causes, NAME.sqlite, NAME.digest, NAME.job, NAME.jobtext, NAME.gates,
+ * NAME.change, NAME.timeline and NAME.why; for mixed.log, which has all kinds of records, mixed.perfetto and mixed.csv, too. With
+ * CUDASPY_BLESS=1 in the environment they are written instead (golden.h).
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,6 +23,15 @@
 #include "render/render.h"
 
 #define MADE "made" /* in the scratch directory */
+
+/* ---- JSON ------------------------------------------------------------------------------------- */
+
+static void show_part(const char *key, const json_t *part, FILE *out)
+{
+	fprintf(out, "%s: ", key);
+	json_dumpf(part, out, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
+	fputc('\n', out);
+}
 
 /* ---- exports --------------------------------------------------------------------------------- */
 
@@ -236,6 +246,51 @@ static void show_why(FILE *out)
 	}
 }
 
+/* ---- the gate -------------------------------------------------------------------------------- */
+
+static int report_to(const char *path, const char *const *more, size_t n)
+{
+	char *argv[12] = {(char *)"report", (char *)"--format=json", (char *)path};
+
+	for (size_t i = 0; i < n; i++)
+		argv[3 + i] = (char *)more[i];
+	return command_report.run(&command_report, (int)n + 3, argv);
+}
+
+/* All processes, compared with the first one alone. */
+static void show_gate(FILE *out)
+{
+	static const char *const asked[] = {"--fail-on=problem",
+					    "--budget=all:1.5%,all:2ms,pageable-copy:0x",
+					    "--baseline=old", "."};
+	static const char *const keys[] = {"id", "compared", "before_ns", "gain_high_ns", "fails"};
+	char *text;
+	json_t *root, *finding;
+	glob_t found;
+	size_t i;
+
+	assert_int_equal(glob("*", 0, NULL, &found), 0);
+	assert_int_equal(report_to("--output=old", (const char *[]){found.gl_pathv[0]}, 1), 0);
+	globfree(&found);
+	fprintf(out, "status %d\n", report_to("--output=" MADE, asked, ARRAY_SIZE(asked)));
+	text = scratch_read(MADE, NULL);
+	assert_non_null(text);
+	root = json_loads(text, 0, NULL);
+	assert_non_null(root);
+	show_part("gate", json_object_get(root, "gate"), out);
+	json_array_foreach(json_object_get(root, "gate_failures"), i, finding)
+		show_part("failure", finding, out);
+	json_array_foreach(json_object_get(root, "findings"), i, finding)
+	{
+		for (size_t k = 0; k < ARRAY_SIZE(keys); k++)
+			show_part(keys[k], json_object_get(finding, keys[k]), out);
+	}
+	json_decref(root);
+	free(text);
+	unlink(MADE);
+	unlink("old");
+}
+
 /* ---- digests --------------------------------------------------------------------------------- */
 
 static struct digest *digest_of_log(void)
@@ -317,13 +372,6 @@ static void show_numbers(const uint8_t *bytes, const json_t *where, FILE *out)
 	fputc('\n', out);
 }
 
-static void show_part(const char *key, const json_t *part, FILE *out)
-{
-	fprintf(out, "%s: ", key);
-	json_dumpf(part, out, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
-	fputc('\n', out);
-}
-
 static void show_lane(const uint8_t *bytes, json_t *lane, FILE *out)
 {
 	json_t *items = json_incref(json_object_get(lane, "items")), *where;
@@ -381,12 +429,19 @@ static const struct {
 	void (*show)(FILE *out); /* of the traces in the current directory */
 	const char *only; /* of that log */
 } views[] = {
-	{"chrome", show_chrome, NULL}, {"folded", show_folded, NULL},
-	{"causes", show_causes, NULL}, {"sqlite", show_sqlite, NULL},
-	{"digest", show_digest, NULL}, {"job", show_job, NULL},
-	{"change", show_change, NULL}, {"timeline", show_timeline, NULL},
-	{"why", show_why, NULL},       {"jobtext", show_job_text, NULL},
-	{"csv", show_csv, "mixed"},    {"perfetto", show_perfetto, "mixed"},
+	{"chrome", show_chrome, NULL},
+	{"folded", show_folded, NULL},
+	{"causes", show_causes, NULL},
+	{"sqlite", show_sqlite, NULL},
+	{"digest", show_digest, NULL},
+	{"job", show_job, NULL},
+	{"change", show_change, NULL},
+	{"timeline", show_timeline, NULL},
+	{"why", show_why, NULL},
+	{"gates", show_gate, NULL},
+	{"jobtext", show_job_text, NULL},
+	{"csv", show_csv, "mixed"},
+	{"perfetto", show_perfetto, "mixed"},
 };
 
 static void check(void **state)
