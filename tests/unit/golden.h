@@ -1,6 +1,6 @@
 /*
  * tests/unit/golden.h: texts are compared with files in tests/golden, which hold what was said when a person last
- * looked. With CUDASPY_BLESS=1 in the environment the files are written instead.
+ * looked. With CUDASPY_BLESS=1 in the environment the files are written instead: git shows then what is different.
  */
 #ifndef CUDASPY_TESTS_GOLDEN_H
 #define CUDASPY_TESTS_GOLDEN_H
@@ -27,6 +27,22 @@ static inline void golden_find(void)
 	}
 }
 
+/* The first line in which they differ. */
+static inline void golden_differs(const char *path, const char *wanted, const char *text)
+{
+	unsigned int line = 1;
+	size_t i, begin = 0;
+
+	for (i = 0; wanted[i] && wanted[i] == text[i]; i++)
+		if (wanted[i] == '\n') {
+			line++;
+			begin = i + 1;
+		}
+	fail_msg("%s:%u: now it is:\n%.*s\nnot:\n%.*s", path, line,
+		 (int)strcspn(text + begin, "\n"), text + begin, (int)strcspn(wanted + begin, "\n"),
+		 wanted + begin);
+}
+
 static inline void golden_compare(const char *name, const char *suffix, const char *text)
 {
 	char path[PATH_MAX + 64], *wanted;
@@ -40,7 +56,7 @@ static inline void golden_compare(const char *name, const char *suffix, const ch
 	if (!wanted)
 		fail_msg("%s is missing: CUDASPY_BLESS=1 writes it", path);
 	if (strcmp(wanted, text))
-		fail_msg("%s differs; now it is:\n%s", path, text);
+		golden_differs(path, wanted, text);
 	free(wanted);
 }
 

@@ -127,6 +127,22 @@ static void test_not_running(void **state)
 	json_decref(root);
 }
 
+/* A thread waits for one thing at a time: what two records say of the same 6 ms, counts once. 12 of 20 ms are of locks. */
+static void test_waits_that_overlap(void **state)
+{
+	json_t *root = report_on(
+		TRACE "slot 1 tid=101\n" CALM_COPIES
+		      "30ms wait kind=mutex fn=cudaMalloc duration=10ms object=0x1000 holder=102\n"
+		      "32ms wait kind=mutex fn=cudaMalloc duration=8ms object=0x2000 holder=102\n"
+		      "40ms memory cudaMalloc duration=20ms op=alloc kind=device\n");
+
+	(void)state;
+	assert_int_equal(sum(root, "accounts", "function=cudaMalloc", "lock_ns"), 12000000);
+	assert_int_equal(sum(root, "locks", "name=L1", "waited_ns"), 10000000);
+	assert_int_equal(sum(root, "locks", "name=L2", "waited_ns"), 2000000);
+	json_decref(root);
+}
+
 /* Each time there is work that the call may wait for: what it costs without, nobody knows. */
 static void test_unknown_expectation(void **state)
 {
@@ -373,6 +389,7 @@ int main(void)
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_not_running),
 		cmocka_unit_test(test_cold),
+		cmocka_unit_test(test_waits_that_overlap),
 		cmocka_unit_test(test_unknown_expectation),
 		cmocka_unit_test(test_unknown_is_not_lost),
 		cmocka_unit_test(test_sums),
