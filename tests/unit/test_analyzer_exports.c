@@ -2,7 +2,7 @@
  * tests/unit/test_analyzer_exports.c: readable logs become traces, and what exports, digests, the report of a job and the HTML report's
  * timeline have of them is compared with what they had when a person last looked. So each number in them is known, whatever the machine.
  *
- * For tests/golden/NAME.log: NAME.chrome, NAME.folded, NAME.causes, NAME.sqlite, NAME.digest, NAME.job, NAME.jobtext, NAME.gates,
+ * For tests/golden/NAME.log: NAME.chrome, NAME.folded, NAME.causes, NAME.sqlite, NAME.digest, NAME.job, NAME.jobtext, NAME.gates, NAME.filtered,
  * NAME.change, NAME.timeline and NAME.why; for mixed.log, which has all kinds of records, mixed.perfetto and mixed.csv, too. With
  * CUDASPY_BLESS=1 in the environment they are written instead (golden.h).
  */
@@ -291,6 +291,22 @@ static void show_gate(FILE *out)
 	unlink("old");
 }
 
+/* ---- a part of it --------------------------------------------------------------------------------- */
+
+/* What is said of one thread's calls from the middle on. */
+static void show_filtered(FILE *out)
+{
+	static const char *const asked[] = {"--thread=101", "--from=50%", "."};
+	char *text;
+
+	fprintf(out, "status %d\n", report_to("--output=" MADE, asked, ARRAY_SIZE(asked)));
+	text = scratch_read(MADE, NULL);
+	if (text)
+		fputs(text, out);
+	free(text);
+	unlink(MADE);
+}
+
 /* ---- digests --------------------------------------------------------------------------------- */
 
 static struct digest *digest_of_log(void)
@@ -429,19 +445,13 @@ static const struct {
 	void (*show)(FILE *out); /* of the traces in the current directory */
 	const char *only; /* of that log */
 } views[] = {
-	{"chrome", show_chrome, NULL},
-	{"folded", show_folded, NULL},
-	{"causes", show_causes, NULL},
-	{"sqlite", show_sqlite, NULL},
-	{"digest", show_digest, NULL},
-	{"job", show_job, NULL},
-	{"change", show_change, NULL},
-	{"timeline", show_timeline, NULL},
-	{"why", show_why, NULL},
-	{"gates", show_gate, NULL},
-	{"jobtext", show_job_text, NULL},
-	{"csv", show_csv, "mixed"},
-	{"perfetto", show_perfetto, "mixed"},
+	{"chrome", show_chrome, NULL},     {"folded", show_folded, NULL},
+	{"causes", show_causes, NULL},     {"sqlite", show_sqlite, NULL},
+	{"digest", show_digest, NULL},     {"job", show_job, NULL},
+	{"change", show_change, NULL},     {"timeline", show_timeline, NULL},
+	{"why", show_why, NULL},           {"gates", show_gate, NULL},
+	{"filtered", show_filtered, NULL}, {"jobtext", show_job_text, NULL},
+	{"csv", show_csv, "mixed"},        {"perfetto", show_perfetto, "mixed"},
 };
 
 static void check(void **state)

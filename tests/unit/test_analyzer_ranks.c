@@ -98,7 +98,8 @@ static void note_report(struct job *job)
 /* What the report of a job says, which is made of a digest of each rank by itself. */
 static void note_digests(const struct job *job)
 {
-	static const char *const tables[] = {"differences", "slow_steps", "ranks", "hosts"};
+	static const char *const tables[] = {"differences", "slow_steps", "ranks", "hosts",
+					     "findings"};
 	struct digest *digest = digest_new();
 	char *text = NULL;
 	size_t size, i;
