@@ -539,12 +539,12 @@ void report_subject(struct report *report, const struct accounting *a)
 		row->waited_ns
 			? report_text(report, "%s for locks that others held",
 				      text_thread_time(&report->arena, row->waited_ns, threads))
-			: "for no lock that others held";
+			: "in no call for a lock that others held";
 	row->held_up =
 		row->held_up_ns
 			? report_text(report, "others, for %s",
 				      text_thread_time(&report->arena, row->held_up_ns, callers))
-			: "no thread";
+			: "no thread in a call";
 	count_calls(row, a);
 	if (a->blame->subject.kind == SUBJECT_CALL && !row->calls) {
 		row->only = only_text(&report->arena, a->stats, a->blame->subject.fn);

@@ -114,7 +114,7 @@ inner=$("$tool" report --format=json --nested "$(the_trace)" |
 called "$inner"
 grep -q 'only inside other calls' called.txt || fail "why of $inner: $(cat called.txt)"
 called "$(jq -r '[.calls[].function] - [.blame[] | .waiter_function, .holder_function] | .[0]' report.json)"
-grep -q 'waited for no lock that others held held up no thread' called.txt || fail "$(cat called.txt)"
+grep -q 'waited in no call for a lock that others held held up no thread in a call' called.txt || fail "$(cat called.txt)"
 why cudaGraphicsUnregisterResource >/dev/null && fail "why of a function that nobody called"
 grep -q 'was never called' why.err || fail "why of a function that nobody called says: $(cat why.err)"
 

@@ -289,6 +289,20 @@ static void test_library(void **state)
 	}
 }
 
+/* Worse is what costs more than a fifth more: a fifth is none. */
+static void test_a_fifth(void **state)
+{
+	struct finding now[] = {finding("work", "a.c", 1, 120), finding("work", "a.c", 2, 121)};
+	struct baseline b;
+
+	(void)state;
+	compare(&b, OLD("work", "a.c", 1, 100) "," OLD("work", "a.c", 2, 100), now,
+		ARRAY_SIZE(now));
+	assert_int_equal(now[0].gate.compared, COMPARED_SAME);
+	assert_int_equal(now[1].gate.compared, COMPARED_WORSE);
+	baseline_release(&b);
+}
+
 /* Less than a millisecond more is noise, whatever part it is. */
 static void test_noise(void **state)
 {
@@ -667,14 +681,23 @@ static void test_uri(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),      cmocka_unit_test(test_places),
-		cmocka_unit_test(test_baseline),   cmocka_unit_test(test_noise),
-		cmocka_unit_test(test_unknown),    cmocka_unit_test(test_unknown_in_budget),
-		cmocka_unit_test(test_notes),      cmocka_unit_test(test_asked),
-		cmocka_unit_test(test_said),       cmocka_unit_test(test_places_in_library),
-		cmocka_unit_test(test_library),    cmocka_unit_test(test_elsewhere),
-		cmocka_unit_test(test_fail_on),    cmocka_unit_test(test_budgets),
-		cmocka_unit_test(test_odd_texts),  cmocka_unit_test(test_uri),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_baseline),
+		cmocka_unit_test(test_a_fifth),
+		cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_unknown_in_budget),
+		cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_said),
+		cmocka_unit_test(test_places_in_library),
+		cmocka_unit_test(test_library),
+		cmocka_unit_test(test_elsewhere),
+		cmocka_unit_test(test_fail_on),
+		cmocka_unit_test(test_budgets),
+		cmocka_unit_test(test_odd_texts),
+		cmocka_unit_test(test_uri),
 		cmocka_unit_test(test_severities),
 	};
 
