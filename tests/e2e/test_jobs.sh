@@ -53,8 +53,8 @@ same_all timed several
 
 # in_parts TRACES PROCESSES PARTS: as five threads read them.
 in_parts() {
-	CUDASPY_JOBS=5 CUDASPY_JOBS_TRACE=1 "$tool" report "$1" 2>parts >/dev/null
-	grep -q "jobs: $2 processes in $3 parts by 5 threads$" parts || fail "$1: not $2 processes in $3 parts: $(grep jobs: parts)"
+	CUDASPY_JOBS=5 CUDASPY_JOBS_TRACE=1 "$tool" report "$1" 2>in_parts.err >/dev/null
+	grep -q "jobs: $2 processes in $3 parts by 5 threads$" in_parts.err || fail "$1: not $2 processes in $3 parts: $(grep jobs: in_parts.err)"
 }
 several="2 3 5 8"
 "$gentrace" shared 30000 6 shared || fail gentrace

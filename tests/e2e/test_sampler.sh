@@ -123,8 +123,8 @@ if [ "$interpreter" ] && ! "$tool" info native | tr -s ' \n' ' ' | grep -q 'wher
 			in_c $kind $function | grep -Eq '^[a-z0-9_]+ [(]libz[.]so[.0-9]*[)] [5-9][0-9]{5}$' && break
 			again $try 4 || fail "$kind: $(in_c $kind $function), of $(samples $kind) samples: $("$tool" dump $kind | grep -F ' [place] ' | grep -c in_c=)"
 		done
-		"$tool" report $kind | tr -s ' \n' ' ' | grep -Eq "in $function[^:]* [0-9]+ % of it in [a-z0-9_]+ [(]libz[.]so" || fail "$kind: not said"
-		"$tool" report --redact $kind | tr -s ' \n' ' ' | grep -Eq "in $function [0-9]+ % of the time was in [a-z0-9_]+ [(]libz[.]so" || fail "$kind: not said, redacted"
+		"$tool" report $kind | tr -s ' \n' ' ' | grep -Eq "in $function[^:]* [0-9.]+ % of it in [a-z0-9_]+ [(]libz[.]so" || fail "$kind: not said"
+		"$tool" report --redact $kind | tr -s ' \n' ' ' | grep -Eq "in $function [0-9.]+ % of the time was in [a-z0-9_]+ [(]libz[.]so" || fail "$kind: not said, redacted"
 		fix $kind | grep -q '^That is C code' || fail "$kind: the cure: $(fix $kind)"
 	done
 	for ((try = 1; ; try++)); do
