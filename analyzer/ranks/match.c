@@ -375,9 +375,8 @@ static void see_message(struct rank_member *member, struct rank_op *op,
 		follow(op, member->message);
 	rank_op_release(member->message);
 	member->message = rank_op_hold(op);
-	if (is_to_itself(member, operation))
-		member->exchange_ns = op->submit_begin_ns;
-	op->exchange = op->launched && member->exchange_ns == op->submit_begin_ns;
+	op->exchange = op->launched &&
+		       (is_to_itself(member, operation) || (op->lead && op->lead->exchange));
 	if (op->exchange && operation->func == SPY_NCCL_RECV)
 		member->rank->exchanged_bytes += count * operation->bytes_each;
 }

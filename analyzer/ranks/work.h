@@ -219,7 +219,6 @@ struct rank_member {
 	/* Of those that are known to have run, the last one that was launched: when, and its begin by the GPU's timer; 0: none. */
 	uint64_t begun_launch_ns, begun_ns;
 	uint64_t paid_ns; /* launch of the last operation that it was late in */
-	uint64_t exchange_ns; /* launch of its last kernel with a message to itself; 0: none */
 	/* Of the block that is evaluated. */
 	struct clock_fit fit; /* to the timer of the reference */
 	bool fitted; /* by many operations, not by a few and no better */
