@@ -66,9 +66,12 @@ sampled rare CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" rare 300
 jq -e '.findings[] | select(.id == "starved-by-host") | .what | test("sampled.py:[0-9]+ (in|and other lines of) (load|save)")' rare.json >found ||
 	fail "rare: the finding names no place: $(jq -r '.findings[].what' rare.json)"
 
-# Generators come and go while they are looked at. What is lost of a place is its innermost frames, never all of them.
+# Generators come and go while they are looked at. What is lost of a place is its innermost frames, never all of them. (On a busy machine
+# much is charged to their caller: the sampler has lost its CPU between two copies.)
 sampled generators CUDASPY_SAMPLE=500 -- python3 "$here/sampled.py" generators 600
-places generators | awk '$1 == "none" && $2 > 10 { print "generators: " $2 " % of the time has no line"; exit 1 }' || fail "samples without a line"
+jq -r '[.gpus[0].feeder_causes[] | select(.cause == "python") | {ns, line: (.site // "" | test("^sampled.py:|^between sampled.py:"))}] | (map(.ns) | add) as $all |
+	100 * (map(select(.line | not) | .ns) | add // 0) / $all' generators.json |
+	awk '$1 > 10 { print "generators: " $1 " % of the time has no line"; exit 1 }' || fail "samples without a line"
 
 # Small pieces of work, one after the other, with some Python for each: what helps is fewer of them. Not for a function of the
 # program's own before each call. One that comes between steps is told apart, with its share.
