@@ -16,6 +16,7 @@ struct cached {
 	const char *file, *function; /* of the package that frees; NULL: the program does */
 	const char *allocates; /* "" nothing */
 	unsigned int free_us, allocate_us;
+	const char *library; /* of torch, that makes these calls; NULL: the program */
 };
 
 static void tell(struct log *log, const struct cached *c)
@@ -29,6 +30,10 @@ static void tell(struct log *log, const struct cached *c)
 	    "2us python_code code=1 first_line=1 file=\"/u/train.py\" function=\"step\"\n"
 	    "2us python_code code=2 first_line=1 file=\"%s%s\" function=\"%s\"\n",
 	    PACKAGES, c->file ?: "none.py", c->function ?: "none");
+	if (c->library)
+		add(log,
+		    "2us module base=0 begin=0 end=0x1000 span_pages=1 path=\"%storch/lib/%s\"\n",
+		    PACKAGES, c->library);
 	for (unsigned int i = 1; i <= ROUNDS; i++) {
 		unsigned int at = 10000 * i;
 		const char *free = host ? "cudaFreeHost" : "cudaFree";
@@ -109,13 +114,13 @@ static void test_one_cure(void **state)
 {
 	(void)state;
 	/* What allocates costs more, but what empties the cache is to be changed. */
-	is_one_finding(
-		&(struct cached){"torch/cuda/memory.py", "empty_cache", "cudaMalloc", 500, 1000},
-		"cudaFree", "Take torch.cuda.empty_cache() out of the loop");
+	is_one_finding(&(struct cached){"torch/cuda/memory.py", "empty_cache", "cudaMalloc", 500,
+					1000, NULL},
+		       "cudaFree", "Take torch.cuda.empty_cache() out of the loop");
 	is_one_finding(&(struct cached){"torch/cuda/graphs.py", "graph.__enter__", "cudaHostAlloc",
-					500, 1000},
+					500, 1000, NULL},
 		       "cudaFreeHost", "Capture the graph once");
-	is_one_finding(&(struct cached){"torch/cuda/memory.py", "empty_cache", "", 500, 0},
+	is_one_finding(&(struct cached){"torch/cuda/memory.py", "empty_cache", "", 500, 0, NULL},
 		       "cudaFree", "Take torch.cuda.empty_cache() out of the loop");
 }
 
@@ -123,8 +128,8 @@ static void test_one_cure(void **state)
 static void test_own_calls(void **state)
 {
 	static const struct cached twins[] = {
-		{NULL, NULL, "cudaMalloc", 500, 1000},
-		{"torch/cuda/memory.py", "reset_peak_memory_stats", "cudaMalloc", 500, 1000},
+		{NULL, NULL, "cudaMalloc", 500, 1000, NULL},
+		{"torch/cuda/memory.py", "reset_peak_memory_stats", "cudaMalloc", 500, 1000, NULL},
 	};
 	static struct log log;
 
@@ -143,11 +148,39 @@ static void test_own_calls(void **state)
 	}
 }
 
+/* PyTorch's allocator, which nothing asked to give memory back; the twin: another library. */
+static void test_short_of_memory(void **state)
+{
+	static const struct {
+		struct cached told;
+		bool cured;
+	} cases[] = {
+		{{.allocates = "", .free_us = 500, .library = "libc10_cuda.so"}, true},
+		{{.allocates = "", .free_us = 500, .library = "libtorch_cuda.so"}, false},
+	};
+	static struct log log;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		json_t *root, *finding;
+
+		tell(&log, &cases[i].told);
+		root = report_on(log.text);
+		finding = first(root);
+		assert_non_null(finding);
+		says(finding, "function", "cudaFree");
+		assert_int_equal(strstr(text(finding, "fix"), "expandable_segments") != NULL,
+				 cases[i].cured);
+		json_decref(root);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_cure),
 		cmocka_unit_test(test_own_calls),
+		cmocka_unit_test(test_short_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
