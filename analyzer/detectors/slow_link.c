@@ -14,8 +14,8 @@
 #define LARGE_BYTES (16u << 20) /* less takes as long as it takes to begin */
 #define OPERATIONS_LEAST 8
 /*
- * Of the links' speed in one direction. Measured on two H200s with 478 GB/s (docs/PERFORMANCE.md): 193 GB/s by NVLink, 27 by the
- * host's memory; PCIe of the fifth generation has 64.
+ * Of the links' speed in one direction. Measured on two H200s with 478 GB/s (docs/VALIDATION.md, `rank_shapes.py buckets`):
+ * 193 GB/s by NVLink, 27 by the host's memory; PCIe of the fifth generation has 64.
  */
 #define SLOW_PART 0.1
 #define USUAL_PART 0.4

@@ -411,7 +411,7 @@ void rank_capture_comm(struct ranks *ranks, const struct record *record);
 void rank_capture_collective(struct ranks *ranks, const struct record *record);
 void rank_capture_ran(struct ranks *ranks, const struct record *record);
 
-/* For as long as somebody has to look into it; the release of the last one frees it. */
+/* One more owner; the release by the last one frees it, and what it holds itself. */
 struct rank_op *rank_op_hold(struct rank_op *op);
 void rank_op_release(struct rank_op *op);
 

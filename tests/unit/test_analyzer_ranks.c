@@ -449,7 +449,7 @@ static void exchanges(struct job *job, uint64_t counts[RANKS][RANKS], bool to_it
 }
 
 /* An all-reduce of which NCCL says that it ran when, long before, rank i did something that ended at times[i]. */
-static void all_reduce_told_wrong(struct job *job, const uint64_t times[])
+static void all_reduce_with_wrong_times(struct job *job, const uint64_t times[])
 {
 	for (unsigned int i = 0; i < job->ranks; i++) {
 		struct teller *t = &job->told[i];
@@ -1805,7 +1805,7 @@ static void test_all_to_all(void **state)
 			for (k = 0; k < 3 && !i; k++)
 				before[k] = job->told[k].gpu_ns - k * MS / 4;
 			if (i % 24 == 20)
-				all_reduce_told_wrong(job, before);
+				all_reduce_with_wrong_times(job, before);
 			for (k = 0; k < 3; k++)
 				launch(&job->told[k], k == 2 && cases[c].slower ? 3 * MS : MS);
 			if (cases[c].sleeps)
