@@ -314,7 +314,7 @@ static const struct idle_part *part_to_show(const struct starved_gpus *h)
 {
 	const struct idle_sum *in_python = h->in_python;
 
-	return in_python && in_python->key.cause == h->most->key.cause &&
+	return in_python && h->most->key.address && in_python->key.cause == h->most->key.cause &&
 			       in_python->key.address == h->most->key.address
 		       ? &in_python->longest
 		       : &h->most->longest;

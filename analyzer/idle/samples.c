@@ -264,6 +264,13 @@ static double weight_of_native(const struct sample_pool *pool)
 	return known ? (double)(known + unknown) / (double)known : 1;
 }
 
+/* Each stands for the time since the look before it. Where they stand for less than a tenth of what is to be divided most looks have failed,
+ * and those that have not may all have been at what is seldom done. */
+static bool speaks_for(const struct sample_pool *pool, uint64_t ns)
+{
+	return (double)pool->weight_us * 1000 * SAMPLES_SPEAK_FOR >= (double)ns;
+}
+
 static void divide(struct idle_sums *sums, struct idle_sum *sum, const struct sample_pool *pool)
 {
 	const struct idle_sum whole = *sum;
@@ -348,7 +355,7 @@ void samples_divide(const struct sample_pools *pools, struct idle_sums *sums)
 				? find_pool(pools, pool_key(all[i]->key, all[i]->longest.thread))
 				: NULL;
 
-		if (pool)
+		if (pool && speaks_for(pool, all[i]->ns))
 			divide(sums, all[i], pool);
 	}
 	for (sum = sums->by_key; sum; sum = sum->hh.next)

@@ -37,6 +37,7 @@ struct sample_pools {
 };
 
 #define SAMPLE_POOLS_MOST 65536
+#define SAMPLES_SPEAK_FOR 10 /* times the time that they stand for */
 #define SAMPLE_SHARES_MOST 1024 /* of a pool; the places of further samples are unknown */
 
 /* A call of the thread has been accounted for, and is the last in its account's ring: of the samples before it is known now

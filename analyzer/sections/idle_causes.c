@@ -401,7 +401,7 @@ static bool same_place(const struct idle_sum *a, const struct idle_sum *b)
 }
 
 /* The sums of a place, from `first` on: what has no line is shared out to those that have one, the
- * last of which gets what rounding leaves. Returns where the next place begins. */
+ * last of which gets what rounding leaves. What has no address either is no place. Returns where the next place begins. */
 static size_t add_place(const struct idle_writer *w, size_t first, const struct idle_gpu *gpu,
 			struct cause_row **rows, size_t *n)
 {
@@ -411,6 +411,8 @@ static size_t add_place(const struct idle_writer *w, size_t first, const struct 
 
 	for (count = 0; first + count < w->n_sums && same_place(sums[0], sums[count]); count++)
 		*(sums[count]->key.code ? &with_ns : &without_ns) += sums[count]->ns;
+	if (!sums[0]->key.address)
+		with_ns = 0;
 	left_ns = without_ns;
 	for (i = 0; i < count; i++) {
 		if (!sums[i]->ns || (!sums[i]->key.code && with_ns))

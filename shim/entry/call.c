@@ -249,7 +249,7 @@ static inline void begin_timed(struct spy_thread *thread, struct spy_frame *fram
 	call->timed = true;
 	start = spy_clock();
 	/* So that a look after a long call covers hardly more than that call. */
-	if (unlikely(start >= thread->look_at) && !depth) {
+	if (unlikely(start >= spy_thread_look_from(thread)) && !depth) {
 		spy_gap_look(thread, start);
 		start = spy_clock();
 	}

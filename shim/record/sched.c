@@ -172,7 +172,7 @@ void spy_sched_look_later(struct spy_thread *thread)
 {
 	uint64_t at = thread->ran_at + spy_look_again;
 
-	thread->look_at = at < thread->cost.phase.end ? at : thread->cost.phase.end;
+	spy_thread_look_at(thread, at < thread->cost.phase.end ? at : thread->cost.phase.end);
 }
 
 /* Reads the file: of the delay since it was read last, in proportion, what belongs to idle_ns, the time without a CPU since

@@ -202,7 +202,8 @@ static void begin_anew(struct spy_thread *thread)
 	thread->turn = spy_window_turn();
 	thread->gaps = (struct spy_gaps){0};
 	thread->left_at = spy_clock();
-	thread->ran_at = thread->delay_at = thread->idle_ns = thread->look_at = 0;
+	thread->ran_at = thread->delay_at = thread->idle_ns = 0;
+	spy_thread_look_at(thread, 0);
 	thread->poll_is_late = false;
 	if (spy_probing)
 		spy_sched_begin_thread(thread);
@@ -334,7 +335,8 @@ struct spy_thread *spy_thread_begin(void)
 	__atomic_store_n(&spy_session->slot_tids[thread->slot], thread->tid, __ATOMIC_RELEASE);
 	thread->dormant_frame = 0;
 	thread->turn = spy_window_turn();
-	thread->ran_at = thread->delay_at = thread->idle_ns = thread->look_at = 0;
+	thread->ran_at = thread->delay_at = thread->idle_ns = 0;
+	spy_thread_look_at(thread, 0);
 	spy_self = thread;
 	if (spy_probing)
 		spy_sched_begin_thread(thread);

@@ -259,11 +259,53 @@ static void write_sampled(struct spy_places *places, struct spy_looked *looked)
 	looked->written = now;
 }
 
+static void read_answer(struct looking *l, const struct spy_question *question)
+{
+	struct spy_python_frame frames[SPY_PYTHON_LOOKED];
+	const struct spy_python *python;
+	size_t n;
+
+	if (!spy_python_here() || !spy_libraries_hold())
+		return;
+	python = spy_python_here();
+	n = python ? spy_python_look_at_copy(python, l->places->room, &question->copy, frames) : 0;
+	spy_place_add_python(l->places, python, frames, n, &l->place);
+	spy_libraries_release();
+}
+
+/* Where the thread was when it was asked. */
+static void write_answer(struct spy_places *places, struct spy_looked *looked,
+			 struct spy_question *question)
+{
+	struct looking l = {.places = places, .looked = looked};
+
+	if (!question->weight_us || !spy_places_ready(places))
+		return;
+	read_answer(&l, question);
+	looked->sampled = (struct spy_sample){.state = SPY_SAMPLE_RAN,
+					      .place = spy_place_number(places, &l.place),
+					      .weight_us = question->weight_us,
+					      .seen = question->asked};
+	write_sampled(places, looked);
+}
+
+/* The look has found it elsewhere: the answer stands for it, too. */
+static void leave_to_answer(struct spy_places *places, struct spy_looked *looked,
+			    struct spy_question *question, uint64_t weight_us)
+{
+	question->weight_us += weight_us;
+	if (!spy_question_is_answered(question))
+		return;
+	write_answer(places, looked, question);
+	spy_question_withdraw(question);
+}
+
 /* Its place is read, and its record written. If it stands still, that is its place until it moves. */
 static void look_anew(struct spy_places *places, struct spy_looked *looked,
 		      struct spy_thread *thread, uint32_t tid, uint64_t calls, uint64_t weight_us)
 {
 	struct looking l = {.places = places, .looked = looked, .thread = thread};
+	struct spy_question *question = spy_question_of(places->questions, thread->slot, tid);
 	uint64_t before_ns = cpu_ns(tid), seen = spy_clock();
 	struct blocked blocked;
 	bool stands_still;
@@ -277,6 +319,8 @@ static void look_anew(struct spy_places *places, struct spy_looked *looked,
 	looked->cpu_ns = 0;
 	if (!before_ns || !spy_places_ready(places))
 		return;
+	if (!question && __atomic_load_n(&thread->python_state, __ATOMIC_RELAXED))
+		question = spy_question_ask(places->questions, thread, tid);
 	look_at_python(&l);
 	stands_still = cpu_ns(tid) == before_ns;
 	if (stands_still && is_blocked(tid, &blocked)) {
@@ -291,7 +335,14 @@ static void look_anew(struct spy_places *places, struct spy_looked *looked,
 			look_in_c(&l);
 	}
 	/* What was written for the holder of the GIL has taken room. */
-	if (!is_outside(thread, tid, calls) || !spy_places_ready(places))
+	if (!is_outside(thread, tid, calls)) {
+		if (question)
+			leave_to_answer(places, looked, question, weight_us);
+		return;
+	}
+	if (question && !question->weight_us)
+		spy_question_withdraw(question);
+	if (!spy_places_ready(places))
 		return;
 	looked->sampled = (struct spy_sample){.state = l.state,
 					      .place = spy_place_number(places, &l.place),
@@ -302,6 +353,16 @@ static void look_anew(struct spy_places *places, struct spy_looked *looked,
 	write_sampled(places, looked);
 	if (stands_still && cpu_ns(tid) == before_ns && (looked->sampled.place || !l.place.count))
 		looked->cpu_ns = before_ns;
+}
+
+/* To an earlier look's question. */
+static void take_answer(struct spy_places *places, struct spy_looked *looked, uint32_t slot,
+			uint32_t tid)
+{
+	struct spy_question *question = spy_question_of(places->questions, slot, tid);
+
+	if (question && looked->tid == tid)
+		leave_to_answer(places, looked, question, 0);
 }
 
 void spy_look(struct spy_places *places, struct spy_looked *looked, struct spy_thread *thread,
@@ -326,6 +387,7 @@ void spy_look(struct spy_places *places, struct spy_looked *looked, struct spy_t
 	if (looked->sampled.weight_us)
 		write_sampled(places, looked);
 	looked->cpu_ns = 0;
+	take_answer(places, looked, thread->slot, tid);
 	if (outside)
 		look_anew(places, looked, thread, tid, calls, weight_us);
 }

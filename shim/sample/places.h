@@ -4,6 +4,7 @@
 #ifndef CUDASPY_SHIM_PLACES_H
 #define CUDASPY_SHIM_PLACES_H
 
+#include "sample/ask.h"
 #include "stack/python.h"
 #include "state/thread.h"
 
@@ -35,6 +36,7 @@ struct spy_places {
 	struct spy_known_code codes[SPY_PLACES_CODES];
 	struct spy_known_line lines[SPY_PLACES_LINES];
 	struct spy_known_place places[SPY_PLACES];
+	struct spy_question questions[SPY_QUESTIONS];
 	uint8_t room[]; /* spy_python_look_bytes */
 };
 

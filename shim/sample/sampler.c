@@ -70,6 +70,7 @@ struct sampler {
 };
 
 static struct sampler sampler;
+static struct spy_question *_Atomic questions; /* in there; NULL: none have been asked */
 
 /* ---- looks ----------------------------------------------------------------------------------- */
 
@@ -263,6 +264,7 @@ static bool map_tables(void)
 	madvise(map, places + looked, MADV_DONTFORK);
 	sampler.places = (struct spy_places *)map;
 	sampler.looked = (struct spy_looked *)(map + places);
+	atomic_store(&questions, sampler.places->questions);
 	return true;
 }
 
@@ -322,8 +324,10 @@ void spy_sampler_look(struct spy_thread *thread, uint64_t now, bool between)
 {
 	int none = NONE;
 
-	(void)now;
-	(void)between;
+	struct spy_question *asked = atomic_load(&questions);
+
+	if (asked && between)
+		spy_question_answer(asked, thread, now);
 	if (atomic_load(&state) != NONE || !asked_ns || !thread->page->context || !has_threads())
 		return;
 	/* pthread_create takes a lock that dlopen has while it waits for the one that is held here. */
@@ -388,6 +392,7 @@ void spy_sampler_forked(void)
 	atomic_store(&at_work, false);
 	atomic_store(&sampler_tid, 0);
 	sampler = (struct sampler){0};
+	atomic_store(&questions, NULL);
 	spy_nvml_forked();
 	spy_running_forked();
 }

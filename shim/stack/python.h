@@ -154,6 +154,9 @@ bool spy_python_frame(const struct spy_python *python, const uint8_t *raw, uintp
 /* Frames that are read, innermost first; of deeper stacks SPY_PYTHON_INNERMOST of the innermost ones, and outermost ones. */
 #define SPY_PYTHON_LOOKED SPY_PYTHON_MOST
 
+/* Bytes of a thread's frames that are copied at once */
+#define SPY_PYTHON_COPY ((size_t)64 << 10)
+
 /* Of a thread that is looked at again and again: where things were the last time. Zeros at first. */
 struct spy_python_guess {
 	uintptr_t state, leads_to_frame, chunk;
@@ -168,6 +171,24 @@ size_t spy_python_look_bytes(void);
 size_t spy_python_look_at(const struct spy_python *python, struct spy_python_guess *guess,
 			  void *room, uintptr_t state, uintptr_t handle,
 			  struct spy_python_frame *frames, bool *cut);
+
+/* What a thread has copied of its own frames, for another one to read: where the innermost one is, and the memory that the
+ * frames of functions in progress lie in. */
+struct spy_python_copy {
+	uint64_t top;
+	uint64_t chunk;
+	size_t bytes;
+	uint8_t memory[SPY_PYTHON_COPY];
+};
+
+/* Of the calling thread, which has that state and that number of pthread's: two system calls, three in 3.11 and 3.12. False: it has no frames, or
+ * they lie elsewhere, as before 3.11. While libraries are held. */
+bool spy_python_copy_own(const struct spy_python *python, uintptr_t state, uintptr_t handle,
+			 struct spy_python_copy *copy);
+
+/* The frames of a copy, as spy_python_look_at has them; soon: of functions the copy has the addresses. */
+size_t spy_python_look_at_copy(const struct spy_python *python, void *room,
+			       const struct spy_python_copy *copy, struct spy_python_frame *frames);
 
 /* What the interpreter of a thread does, of which that is the state. */
 struct spy_python_activity {

@@ -8,9 +8,9 @@
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock
 
-/* Of a thread's frames is copied at once; others one by one */
-#define CHUNK_MOST ((size_t)64 << 10)
+#define CHUNK_MOST SPY_PYTHON_COPY /* the others one by one */
 #define CHUNK_FIRST 2048
+#define CHUNK_OF_CALLERS 8192 /* half of the smallest one */
 #define FRAMES_MOST 256 /* of a thread; one that has more has none */
 #define FRAME_MOST 128 /* bytes of one */
 #define CODE_MOST 256 /* of a code object, read_frame's bound, too */
@@ -314,4 +314,38 @@ size_t spy_python_look_at(const struct spy_python *python, struct spy_python_gue
 			    ? look(python, guess, room, pid, frames, cut)
 			    : 0;
 	return n;
+}
+
+/* ---- of a copy --------------------------------------------------------------------------------- */
+
+bool spy_python_copy_own(const struct spy_python *python, uintptr_t state, uintptr_t handle,
+			 struct spy_python_copy *copy)
+{
+	int pid = (int)getpid();
+	struct spy_python_guess g = {0};
+
+	if (!python->state.chunk || python->frame.bytes > FRAME_MOST ||
+	    !find(python, &g, pid, state, handle) || !g.chunk ||
+	    !spy_peek(pid, &copy->top, g.leads_to_frame, sizeof(copy->top)))
+		return false;
+	copy->chunk = g.chunk;
+	copy->bytes = copy->top - g.chunk + python->frame.bytes;
+	/* Of a generator the innermost frame lies elsewhere, and where those of its callers end is not known. */
+	if (copy->top < g.chunk || copy->bytes > CHUNK_MOST)
+		copy->bytes = CHUNK_OF_CALLERS;
+	return spy_peek(pid, copy->memory, copy->chunk, copy->bytes);
+}
+
+size_t spy_python_look_at_copy(const struct spy_python *python, void *room,
+			       const struct spy_python_copy *copy, struct spy_python_frame *frames)
+{
+	struct chain *c = &((struct room *)room)->chains[0];
+	const struct spy_python_guess g = {.chunk = copy->chunk, .bytes = copy->bytes};
+	int pid = (int)getpid();
+
+	if (python->code.bytes > CODE_MOST || python->frame.bytes > FRAME_MOST)
+		return 0;
+	c->top = copy->top;
+	memcpy(c->chunk, copy->memory, copy->bytes);
+	return follow(python, &g, pid, c) ? describe(python, pid, room, c, 0, frames) : 0;
 }

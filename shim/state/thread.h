@@ -97,7 +97,8 @@ struct spy_thread {
 	struct spy_gaps gaps;
 	uint64_t left_at; /* when its last timed call of depth 0 returned */
 	uint64_t outer_calls; /* timed ones of depth 0 that have returned */
-	/* It looks for what is due at the next call from then on (cycles; gap.c). */
+	/* It looks for what is due at the next call from then on (cycles; gap.c). 0 by the sampler's thread, which asks where it is
+	 * (sample/ask.c): spy_thread_look_from. */
 	uint64_t look_at;
 	uint64_t ran_at; /* sched.c: when the thread's time on a CPU was looked at (cycles) */
 	struct spy_waiters *waiting; /* waiters.c: for a lock of these; NULL: for none */
@@ -158,6 +159,18 @@ struct spy_thread {
 static inline uint8_t *spy_thread_limit(const struct spy_thread *thread)
 {
 	return __atomic_load_n(&thread->limit, __ATOMIC_RELAXED);
+}
+
+/* From when on it looks for what is due. */
+static inline uint64_t spy_thread_look_from(const struct spy_thread *thread)
+{
+	return __atomic_load_n(&thread->look_at, __ATOMIC_RELAXED);
+}
+
+/* What another thread has asked for meanwhile it may not see: that one asks again. */
+static inline void spy_thread_look_at(struct spy_thread *thread, uint64_t at)
+{
+	__atomic_store_n(&thread->look_at, at, __ATOMIC_RELAXED);
 }
 
 /* So far its records go, and a new call may begin. Owner only. */

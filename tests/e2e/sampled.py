@@ -83,6 +83,19 @@ def submit(calls=400, n=0):
         cuda.cudaMemsetAsync(memory, 0, 64, None)
 
 
+def augment_often(calls):
+    """Some microseconds of Python for each call: a look at the thread takes longer."""
+    for i in range(calls):
+        [str(j) for j in range(30)]
+        cuda.cudaMemsetAsync(memory, 0, 64, None)
+
+
+def log_often(calls):
+    for i in range(calls):
+        [str(j) for j in range(30)]
+        cuda.cudaMemsetAsync(memory, 0, 64, None)
+
+
 def timed(function, *args):
     begun, ran = time.perf_counter(), time.thread_time()
     function(*args)
@@ -111,6 +124,9 @@ def step(kind, number):
         timed(submit)
         if kind == "eager-load":
             timed(load, 8000)
+    elif kind == "quick":
+        timed(augment_often, 300)
+        timed(log_often, 100)
     elif kind == "c":
         timed(pack, 2)
         timed(load, 200)

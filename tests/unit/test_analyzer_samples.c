@@ -183,9 +183,9 @@ static void test_short(void **state)
 /* A sample each in two functions, and one without a place, which they share: rounded, they have more than there is. The rest is a line's. */
 static void test_rounded(void **state)
 {
-	static const char *const places[] = {"place=20 state=1 weight=1",
-					     "place=21 state=1 weight=1", "state=1 weight=1",
-					     "place=1 state=1 weight=10"};
+	static const char *const places[] = {"place=20 state=1 weight=2001",
+					     "place=21 state=1 weight=2001", "state=1 weight=2001",
+					     "place=1 state=1 weight=20010"};
 	struct story *s = *state;
 	struct samples m;
 
@@ -207,6 +207,26 @@ static void test_rounded(void **state)
 	assert_int_equal(charged(s, NULL, NULL), STEPS * 6 * MS);
 	assert_in_range(charged(s, "python", "train.py:11 in load"), STEPS * 4 * MS,
 			STEPS * 5 * MS);
+}
+
+static const char *in_few(unsigned int i)
+{
+	return i > 2    ? NULL
+	       : i == 1 ? "place=2 state=1 weight=1000"
+			: "place=1 state=1 weight=1000";
+}
+
+/* Where most looks have failed, the others may have found what is seldom done: where the thread was is unknown. */
+static void test_too_few(void **state)
+{
+	struct story *s = *state;
+
+	steps(s, 6 * MS, in_few);
+	assert_int_equal(charged(s, NULL, NULL), STEPS * 6 * MS);
+	assert_int_equal(charged(s, "python", "train.py:11 in load"), 0);
+	assert_int_equal(charged(s, "python", "train.py:22 in save"), 0);
+	assert_null(strstr(json_string_value(json_object_get(found(s, "starved-by-host"), "what")),
+			   "train.py"));
 }
 
 /* Long ones are divided by their own, and what has none is as without samples. */
@@ -1085,6 +1105,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_short, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_few, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_in_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_collector, setup, teardown),
