@@ -72,6 +72,7 @@ const struct detector detector_starved_by_calls = {
 		 "(cudaspy run --gpu) nothing is certain from their beginning on, and what NVML "
 		 "proves is estimated.",
 	.fix = "Take the call out of the loop, or submit the next work before it.",
+	.of_function = true,
 	.of_idle = true,
 	.conclude_idle = conclude,
 };

@@ -156,6 +156,7 @@ const struct detector detector_starved_by_host = {
 		"requests.",
 	.fix = "Do that work in other threads while the GPU works, into memory of its own, and "
 	       "submit the next step before you wait for the last one; or do it on the GPU.",
+	.of_function = true,
 	.of_idle = true,
 	.conclude_idle = conclude,
 };

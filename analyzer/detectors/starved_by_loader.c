@@ -21,6 +21,7 @@ const struct detector detector_starved_by_loader = {
 	.fix = "More workers (num_workers), batches ahead (prefetch_factor), "
 	       "persistent_workers; do less for each sample, or do it on the GPU; keep decoded "
 	       "data; faster storage.",
+	.of_function = true,
 	.of_idle = true,
 	.conclude_idle = conclude,
 };

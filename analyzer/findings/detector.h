@@ -74,7 +74,9 @@ struct detector {
 	bool waits_bounded;
 	/* What its threads lose costs the run nothing where the GPU has no time to spare: for idle_price.h. */
 	bool free_behind_work;
-	bool of_code; /* of the whole run: the ranks of a job have it together (of_ranks.h) */
+	/* Of the whole run: the ranks of a job have it together, all of them or those whose Python is at fault in the same function
+	 * (of_ranks.h) */
+	bool of_code, of_function;
 	bool of_idle; /* it is about GPUs that have nothing to do, not calls */
 	enum stalls stalls;
 	bool kernels; /* which ones were launched is told behind what `keep` says */

@@ -209,6 +209,8 @@ void finding_look_up(struct finding *finding, struct arena *texts, const struct 
 
 static void site_join(struct site *sum, struct site *more)
 {
+	sum->joined_total_ns += more->total_ns;
+	sum->joined_own_ns += more->cost.own_ns;
 	site_add(sum, more);
 	more->into = sum;
 }
@@ -703,7 +705,6 @@ static void add_of_run(struct found *found, const struct ranks *ranks, struct sy
 	}
 	for (i = n_sites; i < found->n; i++)
 		place_added(&found->all[i], symbols, found->texts);
-	findings_join_ranks(found, ranks);
 }
 
 struct finding *findings_conclude(struct findings *f, const struct ranks *ranks,
@@ -734,6 +735,7 @@ struct finding *findings_conclude(struct findings *f, const struct ranks *ranks,
 		look_into_stacks(&found.all[i], symbols, texts);
 		find_cure(&found.all[i], texts);
 	}
+	findings_join_ranks(&found, ranks);
 	add_up(f->accounts, found.all, found.n);
 	findings_name_causes(found.all, found.n, texts);
 	if (found.n)

@@ -95,7 +95,8 @@ static struct priced *find_priced(const struct findings *f, size_t *n)
 	*n = 0;
 	for (struct site *site = f->sites; site; site = site->hh.next)
 		if (site->count && whole_of(site)->kept)
-			all[(*n)++] = (struct priced){site, site->total_ns, site->cost.own_ns};
+			all[(*n)++] = (struct priced){site, site->total_ns - site->joined_total_ns,
+						      site->cost.own_ns - site->joined_own_ns};
 	if (*n)
 		qsort(all, *n, sizeof(*all), by_place);
 	return all;

@@ -13,7 +13,9 @@ static const struct rank *rank_of(const struct ranks *ranks, const struct findin
 {
 	const struct process *process = f->origin.process;
 
-	return f->detector->of_code && process ? ranks->by_process[process->trace->index] : NULL;
+	return (f->detector->of_code || f->detector->of_function) && process
+		       ? ranks->by_process[process->trace->index]
+		       : NULL;
 }
 
 static bool same_text(const char *a, const char *b)
@@ -21,12 +23,25 @@ static bool same_text(const char *a, const char *b)
 	return !strcmp(a ?: "", b ?: "");
 }
 
+/* Where the most of it is. */
+static bool in_one_function(const struct finding *x, const struct finding *y)
+{
+	const struct python_code *a, *b;
+
+	if (!x->stacks.n_python || !y->stacks.n_python)
+		return false;
+	a = x->stacks.python[0].at.code;
+	b = y->stacks.python[0].at.code;
+	return a && b && same_text(a->file, b->file) && same_text(a->function, b->function);
+}
+
 static bool are_one(const struct ranks *ranks, const struct finding *x, const struct finding *y)
 {
 	const struct rank *a = rank_of(ranks, x), *b = rank_of(ranks, y);
 
 	return x->detector == y->detector && a && b && a != b && same_text(a->job, b->job) &&
-	       same_text(x->origin.process->trace->program, y->origin.process->trace->program);
+	       same_text(x->origin.process->trace->program, y->origin.process->trace->program) &&
+	       (x->detector->of_code || in_one_function(x, y));
 }
 
 /* "; the same of rank 1 (GPU 1): 3.3 s", "; the same of 7 more ranks: 3.3 s at most"; NULL: none is marked. */

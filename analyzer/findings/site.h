@@ -84,6 +84,8 @@ struct site {
 	struct thread_set callers; /* the threads of its calls */
 	uint64_t threads; /* how many; of sites that became one no fewer */
 	struct site *into; /* the one that it became a part of; NULL: none */
+	uint64_t joined_total_ns,
+		joined_own_ns; /* of its total and own cost, what others were that became parts of it */
 	uint64_t idle_gpu_ns; /* GPUs had nothing to do because of it: idle_price.h */
 	bool kept; /* a finding has it */
 	UT_hash_handle hh;

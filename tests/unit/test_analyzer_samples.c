@@ -1027,19 +1027,33 @@ static void test_launches(void **state)
 }
 
 /* A rank that launches all the time, on a GPU of its own. */
-static void rank_launches(struct story *s, unsigned int rank, const char *program)
+/* A rank's part of a story, which goes on in the log of samples. */
+static void begin_rank(struct story *s, struct samples *m, unsigned int rank, const char *program)
 {
-	struct samples m;
-	unsigned int i, j;
-
 	s->ns = 1000;
 	fprintf(s->log,
 		"trace a.%u/%u pid=%u program=\"%s\" boot_id=b clock_source=tsc probes=1 "
 		"rank=%u world_size=2 rank_from=RANK\nslot 1 tid=7\n1us thread tid=7 name=\"a\"\n"
 		"1us kernel kernel=1 name=\"first\"\n",
 		s->told, rank, rank + 1, program, rank);
-	begin_samples(&m);
-	fprintf(m.log, "2us gpu device=0 name=\"A\" uuid=\"GPU-%u\" pci=\"%u\"\n", rank, rank);
+	begin_samples(m);
+	fprintf(m->log, "2us gpu device=0 name=\"A\" uuid=\"GPU-%u\" pci=\"%u\"\n", rank, rank);
+}
+
+static void end_rank(struct story *s, struct samples *m)
+{
+	launch(s, 0, 4000);
+	fclose(m->log);
+	fputs(m->text, s->log);
+	free(m->text);
+}
+
+static void rank_launches(struct story *s, unsigned int rank, const char *program)
+{
+	struct samples m;
+	unsigned int i, j;
+
+	begin_rank(s, &m, rank, program);
 	for (i = 0; i < LONG_STEPS; i++) {
 		for (j = 0; j < 2000; j++)
 			launch(s, 40000, 8000);
@@ -1047,27 +1061,80 @@ static void rank_launches(struct story *s, unsigned int rank, const char *progra
 		fprintf(m.log, "%lluns gpu_look device=0 busy=%u clock=990 clock_most=1980\n",
 			(unsigned long long)s->ns, 10 + 20 * rank);
 	}
-	launch(s, 0, 4000);
-	fclose(m.log);
-	fputs(m.text, s->log);
-	free(m.text);
+	end_rank(s, &m);
 }
 
-static size_t launch_bound_ranks(struct story *s, const char *other_program)
+static void begin_ranks(struct story *s)
 {
 	char path[512];
-	json_t *finding;
-	size_t i, n = 0;
 
 	snprintf(path, sizeof(path), "%s/a.%u", s->dir, ++s->told);
 	assert_int_equal(mkdir(path, 0777), 0);
 	s->log = open_memstream(&s->text, &s->size);
+}
+
+static size_t count_findings(const struct story *s, const char *id)
+{
+	json_t *finding;
+	size_t i, n = 0;
+
+	json_array_foreach(s->findings, i, finding) n +=
+		!strcmp(json_string_value(json_object_get(finding, "id")), id);
+	return n;
+}
+
+static size_t launch_bound_ranks(struct story *s, const char *other_program)
+{
+	begin_ranks(s);
 	rank_launches(s, 0, "a");
 	rank_launches(s, 1, other_program);
 	conclude(s);
-	json_array_foreach(s->findings, i, finding) n +=
-		!strcmp(json_string_value(json_object_get(finding, "id")), "launch-bound");
-	return n;
+	return count_findings(s, "launch-bound");
+}
+
+/* Steps, between which the rank was found at that place. */
+static void rank_steps(struct story *s, unsigned int rank, uint64_t between_ns, const char *place)
+{
+	struct samples m;
+
+	begin_rank(s, &m, rank, "a");
+	for (unsigned int i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		sampled(&m, s->ns + between_ns / 2, place);
+		s->ns += between_ns;
+	}
+	end_rank(s, &m);
+}
+
+static size_t starved_ranks(struct story *s, const char *place)
+{
+	begin_ranks(s);
+	rank_steps(s, 0, 6 * MS, "place=1 state=1");
+	rank_steps(s, 1, 9 * MS, place);
+	conclude(s);
+	return count_findings(s, "starved-by-host");
+}
+
+/* In the same function, at one line or another: one fault. In another function it is another one. */
+static void test_steps_of_ranks(void **state)
+{
+	struct story *s = *state;
+	uint64_t turns_ns;
+	json_t *finding;
+
+	assert_int_equal(starved_ranks(s, "place=1 state=1"), 1);
+	finding = found(s, "starved-by-host");
+	says(finding, "GPU 0 waiting: ");
+	says(finding, "; the same of rank 0: 100.0 ms");
+	/* The turns of host and GPU are the waits' price, as long as these. */
+	turns_ns = number(found(s, "early-sync"), "own_ns");
+	assert_in_range(turns_ns, 2 * STEPS * (MS - MS / 100), 2 * STEPS * MS);
+	assert_int_equal(number(found(s, "early-sync"), "idle_gpu_ns"), turns_ns);
+	assert_int_equal(number(finding, "cost_ns"), STEPS * 9 * MS - turns_ns / 2);
+	assert_int_equal(number(finding, "idle_gpu_ns"), STEPS * (6 + 9) * MS - turns_ns);
+	assert_int_equal(starved_ranks(s, "place=7 state=1"), 1);
+	assert_int_equal(starved_ranks(s, "place=2 state=1"), 2);
 }
 
 /* Ranks of a job run one program, which is at fault once: it costs the job what it costs the one that it costs most. */
@@ -1130,6 +1197,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_launches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_launches_of_ranks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_steps_of_ranks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_launches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_own_work, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
