@@ -156,6 +156,8 @@ bool spy_python_frame(const struct spy_python *python, const uint8_t *raw, uintp
 
 /* Bytes of a thread's frames that are copied at once */
 #define SPY_PYTHON_COPY ((size_t)64 << 10)
+#define SPY_PYTHON_APART 24 /* frames that lie elsewhere */
+#define SPY_PYTHON_FRAME 128 /* bytes of one */
 
 /* Of a thread that is looked at again and again: where things were the last time. Zeros at first. */
 struct spy_python_guess {
@@ -173,15 +175,18 @@ size_t spy_python_look_at(const struct spy_python *python, struct spy_python_gue
 			  struct spy_python_frame *frames, bool *cut);
 
 /* What a thread has copied of its own frames, for another one to read: where the innermost one is, and the memory that the
- * frames of functions in progress lie in. */
+ * frames of functions in progress lie in. Generators' lie elsewhere, and since 3.12 those by which C code has called Python, on the
+ * thread's stack: of these the innermost ones. */
 struct spy_python_copy {
 	uint64_t top;
 	uint64_t chunk;
-	size_t bytes;
+	size_t bytes, n_apart;
+	uint64_t apart_at[SPY_PYTHON_APART];
+	uint8_t apart[SPY_PYTHON_APART][SPY_PYTHON_FRAME];
 	uint8_t memory[SPY_PYTHON_COPY];
 };
 
-/* Of the calling thread, which has that state and that number of pthread's: two system calls, three in 3.11 and 3.12. False: it has no frames, or
+/* Of the calling thread, which has that state and that number of pthread's: two or three system calls, and one for each frame that lies apart. False: it has no frames, or
  * they lie elsewhere, as before 3.11. While libraries are held. */
 bool spy_python_copy_own(const struct spy_python *python, uintptr_t state, uintptr_t handle,
 			 struct spy_python_copy *copy);

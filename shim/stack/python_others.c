@@ -12,7 +12,7 @@
 #define CHUNK_FIRST 2048
 #define CHUNK_OF_CALLERS 8192 /* half of the smallest one */
 #define FRAMES_MOST 256 /* of a thread; one that has more has none */
-#define FRAME_MOST 128 /* bytes of one */
+#define FRAME_MOST SPY_PYTHON_FRAME
 #define CODE_MOST 256 /* of a code object, read_frame's bound, too */
 #define TRIES 4 /* a thread has moved on since the last look, or while it was looked at */
 
@@ -318,6 +318,40 @@ size_t spy_python_look_at(const struct spy_python *python, struct spy_python_gue
 
 /* ---- of a copy --------------------------------------------------------------------------------- */
 
+/* Where a frame of the copy lies; NULL: nowhere. */
+static const uint8_t *frame_in(const struct spy_python *python, const struct spy_python_copy *copy,
+			       uint64_t at)
+{
+	uint64_t in = at - copy->chunk;
+
+	if (in < copy->bytes && in + python->frame.bytes <= copy->bytes)
+		return copy->memory + in;
+	for (size_t i = 0; i < copy->n_apart; i++)
+		if (copy->apart_at[i] == at)
+			return copy->apart[i];
+	return NULL;
+}
+
+/* What is gone, or another one's, by the time the copy is read. */
+static void copy_apart(const struct spy_python *python, int pid, struct spy_python_copy *copy)
+{
+	uint64_t at = copy->top;
+
+	copy->n_apart = 0;
+	for (size_t i = 0; at && i < FRAMES_MOST; i++) {
+		const uint8_t *raw = frame_in(python, copy, at);
+
+		if (!raw) {
+			if (copy->n_apart == SPY_PYTHON_APART ||
+			    !spy_peek(pid, copy->apart[copy->n_apart], at, python->frame.bytes))
+				return;
+			copy->apart_at[copy->n_apart] = at;
+			raw = copy->apart[copy->n_apart++];
+		}
+		at = word_at(raw, python->frame.previous);
+	}
+}
+
 bool spy_python_copy_own(const struct spy_python *python, uintptr_t state, uintptr_t handle,
 			 struct spy_python_copy *copy)
 {
@@ -333,19 +367,29 @@ bool spy_python_copy_own(const struct spy_python *python, uintptr_t state, uintp
 	/* Of a generator the innermost frame lies elsewhere, and where those of its callers end is not known. */
 	if (copy->top < g.chunk || copy->bytes > CHUNK_MOST)
 		copy->bytes = CHUNK_OF_CALLERS;
-	return spy_peek(pid, copy->memory, copy->chunk, copy->bytes);
+	if (!spy_peek(pid, copy->memory, copy->chunk, copy->bytes))
+		return false;
+	copy_apart(python, pid, copy);
+	return true;
 }
 
 size_t spy_python_look_at_copy(const struct spy_python *python, void *room,
 			       const struct spy_python_copy *copy, struct spy_python_frame *frames)
 {
 	struct chain *c = &((struct room *)room)->chains[0];
-	const struct spy_python_guess g = {.chunk = copy->chunk, .bytes = copy->bytes};
-	int pid = (int)getpid();
+	uint64_t at = copy->top;
+	const uint8_t *raw;
 
 	if (python->code.bytes > CODE_MOST || python->frame.bytes > FRAME_MOST)
 		return 0;
-	c->top = copy->top;
-	memcpy(c->chunk, copy->memory, copy->bytes);
-	return follow(python, &g, pid, c) ? describe(python, pid, room, c, 0, frames) : 0;
+	for (c->n = 0; at && c->n < FRAMES_MOST; at = word_at(raw, python->frame.previous)) {
+		raw = frame_in(python, copy, at);
+		/* Of more frames apart than are kept the callers are not known. */
+		if (!raw || !spy_python_is_frame(python, raw))
+			break;
+		memcpy(c->raw[c->n], raw, python->frame.bytes);
+		c->code[c->n] = spy_python_code_of(python, raw);
+		c->n += c->code[c->n] != 0;
+	}
+	return c->n ? describe(python, (int)getpid(), room, c, 0, frames) : 0;
 }
