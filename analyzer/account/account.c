@@ -247,6 +247,7 @@ void account_release(struct accounting *a)
 	for (size_t i = 0; a->signatures && i < a->model->n_processes; i++) {
 		signatures_release(&a->signatures[i]);
 		peers_release(&a->peers[i]);
+		free(a->processes[i].ahead);
 	}
 	free(a->thread_accounts);
 	free(a->signatures);

@@ -173,6 +173,8 @@ struct process_account {
 	struct thread_account *remembered;
 	size_t n_remembered;
 	struct cpu_use cpu_use;
+	/* of launches that wait for their kernels, where that is set; NULL: there are none; owned */
+	struct run_ahead *ahead;
 };
 
 struct accounting {

@@ -62,6 +62,7 @@ static void join_process(struct accounting *whole, struct accounting *a, uint32_
 	whole->gpus_used[process] = a->gpus_used[process];
 	whole->contexts[process] = a->contexts[process];
 	whole->processes[process] = a->processes[process];
+	a->processes[process].ahead = NULL; /* is the whole's now */
 	whole->peers[process] = a->peers[process];
 	a->peers[process] = (struct peers){0};
 }

@@ -8,6 +8,7 @@
 #include "account/book.h"
 #include "account/divide.h"
 #include "account/kernel_module.h"
+#include "account/run_ahead.h"
 #include "cudaspy/contract.h"
 
 static uint64_t slept_ns(const struct completed_call *f)
@@ -303,6 +304,8 @@ void account_call(struct accounting *a, const struct record *record)
 	} else {
 		account_slow(a, c, record, signature, f);
 	}
+	if (unlikely(record->stream->trace->cuda.launches_block) && !c->left_out)
+		run_ahead_see(&a->processes[record->process].ahead, signature, f);
 	c->starts_up = c->gap_recorded = false;
 }
 

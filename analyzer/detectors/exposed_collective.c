@@ -7,11 +7,13 @@
 
 #define EXPOSED_LEAST_PART 5 /* of the time that is known of the GPU */
 
-/* Time in which the rank's GPU did nothing but move data of collectives: waits for other ranks have other findings. */
+/* Time in which the rank's GPU did nothing but move data of collectives: waits for other ranks have other findings. Where launches
+ * wait for their kernels, nothing can run beside them. */
 static uint64_t exposed_ns(const struct rank *rank)
 {
-	return rank->exposed_known ? rank->exposed_ns - min_u64(rank->wait_ns, rank->exposed_ns)
-				   : 0;
+	return rank->exposed_known && !rank->process->trace->cuda.launches_block
+		       ? rank->exposed_ns - min_u64(rank->wait_ns, rank->exposed_ns)
+		       : 0;
 }
 
 static void conclude(const struct ranks *ranks, struct found *found)

@@ -79,10 +79,12 @@ static bool is_case(const struct bound *b)
 	       b->waits >= b->submits / SUBMITS_MOST;
 }
 
-/* Another finding says it, or the GPU's own times do. */
+/* Another finding says it, or the GPU's own times do; or what launches cost by themselves is unknown. */
 static bool is_reported(const struct idle *idle, const struct process *process,
 			const struct found *found)
 {
+	if (process->trace->cuda.launches_block)
+		return true;
 	for (size_t i = 0; i < found->n; i++)
 		if (found->all[i].origin.process == process &&
 		    (found->all[i].detector == &detector_launch_bound ||

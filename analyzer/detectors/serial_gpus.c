@@ -126,6 +126,12 @@ static uint64_t busy_ns(const struct idle_gpu *gpu, uint64_t span_ns)
 	return span_ns - min_u64(idle_known_ns(gpu), span_ns);
 }
 
+/* Where launches wait for their kernels, a thread's GPUs take turns for that. */
+static bool launches_block(const struct process *process)
+{
+	return process->trace->cuda.launches_block;
+}
+
 /* Does the GPU work again and again, for a good part of the time and with nothing of others? Only
  * intervals that waits prove are compared with those of other GPUs. */
 static bool may_take_turns(const struct accounting *a, const struct idle_gpu *gpu)
@@ -133,6 +139,7 @@ static bool may_take_turns(const struct accounting *a, const struct idle_gpu *gp
 	struct span span = span_of(a, gpu);
 
 	return gpu->certain && !idle_gpu_is_exact(gpu) && gpu->n_processes == 1 &&
+	       !launches_block(gpu->processes[0]) &&
 	       !a->work.views[gpu->processes[0]->trace->index].managed &&
 	       gpu->turns >= TURNS_LEAST && gpu->turns_across <= gpu->turns / ACROSS_MOST_PART &&
 	       busy_ns(gpu, length(&span)) >= part_of(WORK_LEAST_PERCENT, length(&span));
@@ -406,7 +413,8 @@ static bool find_by_waits(const struct idle *idle, const struct process *process
 		      idle->accounts->work.turns[process->trace->index].n >= TURNS_LEAST;
 	if (w->in_order)
 		t->together_ns = min_u64(t->together_ns, (uint64_t)(beside * (double)beside_ns));
-	return t->n > 1 && !w->unknown && (w->estimated || w->exact) && beside_ns >= LEAST_NS &&
+	return t->n > 1 && !launches_block(process) && !w->unknown && (w->estimated || w->exact) &&
+	       beside_ns >= LEAST_NS &&
 	       w->waited_ns >= part_of(w->in_order ? WAITED_IN_ORDER_PERCENT : WAITED_LEAST_PERCENT,
 				       w->work_ns) &&
 	       t->together_ns <= beside_ns - beside_ns / APART_LEAST_PART;

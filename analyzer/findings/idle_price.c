@@ -56,6 +56,30 @@ void idle_price_take(const struct idle *idle, struct finding *finding,
 	}
 }
 
+static bool is_of(const struct idle *idle, const struct idle_sum *sum, size_t gpu,
+		  const struct process *process)
+{
+	return sum->process == process && gpu_of_sum(idle, sum) == gpu;
+}
+
+double idle_price_withhold(const struct idle *idle, size_t gpu, const struct process *process,
+			   uint64_t ns)
+{
+	uint64_t left_ns = 0;
+	struct finding none = {0};
+	struct idle_sum *sum;
+	double part;
+
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
+		if (is_of(idle, sum, gpu, process))
+			left_ns += idle_price_left(idle, sum);
+	part = left_ns ? (double)min_u64(ns, left_ns) / (double)left_ns : 0;
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
+		if (is_of(idle, sum, gpu, process))
+			idle_price_take_part(idle, &none, sum, part);
+	return part;
+}
+
 /* ---- places ---------------------------------------------------------------------------------- */
 
 /* A site that a finding has, by its place; and how much more may be its price. */

@@ -30,7 +30,12 @@ uint64_t idle_price_left(const struct idle *idle, const struct idle_sum *sum);
 void idle_price_take(const struct idle *idle, struct finding *finding,
 		     const struct process *process, uint64_t causes);
 
-/* The same of one sum, of a GPU; a part of what is left of it: 1 is all. */
+/* So much of what is left of a process's GPU might not be there with the cure of a finding, whatever it was charged to: it is
+ * the price of none. Returns which part of it that is: 0 to 1. */
+double idle_price_withhold(const struct idle *idle, size_t gpu, const struct process *process,
+			   uint64_t ns);
+
+/* idle_price_take of one sum, of a GPU; a part of what is left of it: 1 is all. */
 void idle_price_take_part(const struct idle *idle, struct finding *finding, struct idle_sum *sum,
 			  double part);
 

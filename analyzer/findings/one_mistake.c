@@ -4,7 +4,7 @@
  * A thread that is passed over while others take a lock is one of those that wait for it: its waits are in the cost of the
  * stall, or of the finding of the call that has the lock. What is allocated in each step is freed in each step. (Stalls name the
  * finding of their call in their cure.) A wait that blocks an event loop is a wait for the loop's clients, whatever it is else. A
- * rank's GPU is slow because others use it. What a rank is late by keeps its own GPU waiting, too.
+ * rank's GPU is slow because others use it. Who waits for a launch that waits for its kernel does so because of CUDA_LAUNCH_BLOCKING. What a rank is late by keeps its own GPU waiting, too.
  */
 #include <string.h>
 #include "detector.h"
@@ -81,9 +81,23 @@ static bool has_lateness_of(const struct finding *f, const struct finding *part)
 	return is_late_by(part, f) && cost_ns(&part->cost) < cost_ns(&f->cost) / ALONE_TIMES;
 }
 
+/* Launches that wait for their kernels, and who waits for these launches: the one rank that they make late, or a thread. */
+static bool is_due_to(const struct finding *f, const struct finding *launches)
+{
+	if (!is(launches, "launch-blocking"))
+		return false;
+	if (is(f, "straggler-rank"))
+		return launches->origin.processes == 1 && same_process(launches, f);
+	return (is(f, "blocked-loop") || is_stall(f)) &&
+	       (launches->origin.processes > 1 || same_process(launches, f)) && f->place.function &&
+	       strstr(f->place.function, "Launch");
+}
+
 /* Has the first one the cost of the second in its own? */
 static bool has_cost_of(const struct finding *f, const struct finding *part)
 {
+	if (is_due_to(part, f))
+		return true;
 	if (has_lateness_of(f, part))
 		return true;
 	if (blocks(part, f))
@@ -233,7 +247,9 @@ void findings_name_causes(struct finding *findings, size_t n, struct arena *text
 		const struct finding *whole = whole_of(&most, f), *pair;
 
 		if (whole) {
-			name(f, whole, "these waits are in the cost of", texts);
+			name(f, whole,
+			     is_due_to(f, whole) ? "due to" : "these waits are in the cost of",
+			     texts);
 			f->remarks.counted = finding_problem(whole);
 			f->cost.overlaps = true;
 			continue;

@@ -323,6 +323,16 @@ static const char *nvml_words(const struct idle_writer *w, const struct gpu_look
 			    others_words(w, looks));
 }
 
+/* Behind the summary; nothing where launches return at once. */
+static const char *blocking_words(const struct idle_gpu *gpu)
+{
+	for (size_t i = 0; i < gpu->n_processes; i++)
+		if (gpu->processes[i]->trace->cuda.launches_block)
+			return "; CUDA_LAUNCH_BLOCKING is set: behind each kernel the GPU waits for the "
+			       "host's next launch";
+	return "";
+}
+
 static struct gpu_row describe(const struct idle_writer *w, size_t number)
 {
 	const struct idle_gpu *gpu = &w->idle->gpus[number];
@@ -361,7 +371,9 @@ static struct gpu_row describe(const struct idle_writer *w, size_t number)
 			idle_causes(w, &idle_causes_kind,
 				    exact ? idle_owner_exact(number) : idle_owner_gpu(number),
 				    exact ? NULL : gpu, row.idle_ns);
-	row.summary = exact ? exact_words(w, &row) : bounds_words(w, &row);
+	row.summary =
+		arena_printf(w->texts, "%s%s", exact ? exact_words(w, &row) : bounds_words(w, &row),
+			     blocking_words(gpu));
 	describe_feeder(w, gpu, &row);
 	return row;
 }

@@ -68,8 +68,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* What the report says of ranks. */
-static void note_report(struct job *job)
+static json_t *report_of(struct job *job)
 {
 	const struct report_options options = {.renderer = renderer_find("json")};
 	struct symbolizer *symbols = symbolizer_new();
@@ -87,12 +86,20 @@ static void note_report(struct job *job)
 	symbolizer_free(symbols);
 	root = json_loads(text, 0, NULL);
 	assert_non_null(root);
+	free(text);
+	return root;
+}
+
+/* What the report says of ranks. */
+static void note_report(struct job *job)
+{
+	json_t *root = report_of(job);
+
 	findings_note_table(root, "ranks");
 	findings_note_table(root, "rank_steps");
 	findings_note_table(root, "collectives");
 	findings_note(root);
 	json_decref(root);
-	free(text);
 }
 
 /* What the report of a job says, which is made of a digest of each rank by itself. */
@@ -726,6 +733,81 @@ static void test_reasons(void **state)
 	finds(job, "straggler-rank");
 	assert_true(rank(job, 1)->last_count > STEPS - 10);
 	assert_true(charged(job, rank(job, 1), IDLE_SLEEP) > rank(job, 1)->late_ns * 95 / 100);
+}
+
+/* What the report says of it; NULL: nothing. */
+static const char *says_of(const json_t *root, const char *id, const char **severity)
+{
+	const json_t *finding;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "findings"), i, finding)
+	{
+		if (strcmp(json_string_value(json_object_get(finding, "id")), id))
+			continue;
+		*severity = json_string_value(json_object_get(finding, "severity"));
+		return json_string_value(json_object_get(finding, "what"));
+	}
+	return NULL;
+}
+
+/* Each rank computes for as long as its kernels take; in those that block the launch takes that long, too. */
+static json_t *launches_block(struct job *job, unsigned int first, unsigned int n)
+{
+	unsigned int i, j, k;
+
+	for (k = 0; k < 3; k++)
+		job->told[k].extra = k - first < n ? "env_CUDA_LAUNCH_BLOCKING=\"1\"" : NULL;
+	begin(job, 3);
+	for (i = 0; i < STEPS; i++) {
+		for (k = 0; k < job->ranks; k++) {
+			struct teller *t = &job->told[k];
+
+			for (j = 0; j < 10; j++) {
+				uint64_t waits_ns = k - first < n && (i || j) ? 200 * US : 0;
+
+				computes(t, 200 * US);
+				t->ns += 4 * US + waits_ns;
+				fprintf(t->out,
+					"%lluns launch cudaLaunchKernel kernel=1 stream=8 caller=0x10 duration=%lluns\n",
+					host(t, t->ns), (unsigned long long)(4 * US + waits_ns));
+				t->gpu_ns = waits_ns ? t->ns : t->ns + 200 * US;
+			}
+		}
+		all_reduce(job);
+	}
+	conclude(job);
+	return report_of(job);
+}
+
+/* The variable in one rank makes that one late; the twins: in all of them no rank is, and in none there is no such thing. */
+static void test_launches_block(void **state)
+{
+	struct job *job = *state;
+	const char *severity = NULL, *what;
+	json_t *root = launches_block(job, 1, 1);
+
+	what = says_of(root, "launch-blocking", &severity);
+	assert_non_null(what);
+	assert_non_null(strstr(what, "CUDA_LAUNCH_BLOCKING is set in 1 of 3 processes"));
+	assert_string_equal(severity, "problem");
+	what = says_of(root, "straggler-rank", &severity);
+	assert_non_null(what);
+	assert_non_null(strstr(what, "; due to launch-blocking"));
+	assert_string_equal(severity, "note");
+	json_decref(root);
+	root = launches_block(job, 0, 3);
+	what = says_of(root, "launch-blocking", &severity);
+	assert_non_null(what);
+	assert_non_null(strstr(what, "is set in all 3 processes"));
+	assert_null(says_of(root, "straggler-rank", &severity));
+	json_decref(root);
+	root = launches_block(job, 0, 0);
+	assert_null(says_of(root, "launch-blocking", &severity));
+	assert_null(says_of(root, "straggler-rank", &severity));
+	json_decref(root);
+	for (unsigned int k = 0; k < 3; k++)
+		job->told[k].extra = NULL;
 }
 
 /* The last of four ranks comes less behind the last but one than behind the first: without what it does, the job would
@@ -2496,6 +2578,7 @@ int main(void)
 		RANKS_TEST(test_hosts),
 		RANKS_TEST(test_clean),
 		RANKS_TEST(test_reasons),
+		RANKS_TEST(test_launches_block),
 		RANKS_TEST(test_gain),
 		RANKS_TEST(test_slower_everywhere),
 		RANKS_TEST(test_gpu_late),
