@@ -2016,6 +2016,38 @@ static void test_many(void **state)
 	assert_in_range(job->a.ranks.steps.count, 99990, 100000);
 }
 
+/* With GPU times: hardly anything but collectives, whose data take 2 ms. Where launches wait for their kernels, nothing can run beside
+ * them. */
+static void test_nothing_beside(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k, blocks;
+
+	job->gpu_times = true;
+	job->moves_ns = 2 * MS;
+	for (blocks = 0; blocks < 2; blocks++) {
+		job->told[0].extra = job->told[1].extra =
+			blocks ? "env_CUDA_LAUNCH_BLOCKING=\"1\"" : NULL;
+		begin(job, 2);
+		for (i = 0; i < STEPS; i++) {
+			for (k = 0; k < 2; k++) {
+				struct teller *t = &job->told[k];
+
+				launch(t, 0);
+				t->submitted = t->ns;
+				on_gpu(job, t, t->ns + 2 * US, t->ns + 102 * US);
+				t->gpu_ns = t->ns + 102 * US;
+			}
+			all_reduce(job);
+			for (k = 0; k < 2; k++)
+				synchronizes(&job->told[k]);
+		}
+		conclude(job);
+		finds(job, blocks ? NULL : "exposed-collective");
+	}
+	job->told[0].extra = job->told[1].extra = NULL;
+}
+
 /* With GPU times: what of collective operations nothing else hides. */
 static void test_exposed(void **state)
 {
@@ -2616,6 +2648,7 @@ int main(void)
 		RANKS_TEST(test_ahead_of_gpus),
 		RANKS_TEST(test_many_ranks),
 		RANKS_TEST(test_many),
+		RANKS_TEST(test_nothing_beside),
 		RANKS_TEST(test_exposed),
 		RANKS_TEST(test_on_behalf),
 		RANKS_TEST(test_on_behalf_beside_loader),
