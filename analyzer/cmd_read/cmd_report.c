@@ -103,6 +103,7 @@ void report_add_sections(struct report *report, struct analysis *a, struct symbo
 	report_cost(report, &a->cost);
 	if (options->cost_only)
 		return;
+	report_besides(summary, report_around(&report->arena, &a->idle, symbols));
 	report_only(report, &a->ranks);
 	report_in_flight(report, &a->model, options->end_ns, summary);
 	if (options->gate)

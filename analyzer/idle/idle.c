@@ -429,6 +429,19 @@ static void see_thread(struct idle *idle, const struct record *record,
 			short_ns);
 }
 
+/* Not within the process's working phase, if it has one. */
+static void see_around(struct idle *idle, const struct thread *thread,
+		       const struct host_sample *sample)
+{
+	const struct phase *phase =
+		&idle->accounts->expect->phases.all[thread->process->trace->index];
+
+	if (phase->found && sample->ns < phase->begin_ns)
+		samples_pool_around(&idle->samples, thread, SAMPLES_BEFORE, sample);
+	else if (phase->found && sample->ns >= phase->end_ns)
+		samples_pool_around(&idle->samples, thread, SAMPLES_BEHIND, sample);
+}
+
 /* It stands in the sampler's stream. */
 static void see_sample(struct idle *idle, const struct record *record)
 {
@@ -443,15 +456,18 @@ static void see_sample(struct idle *idle, const struct record *record)
 	}
 	if (thread && sample.state & SPY_SAMPLE_RAN)
 		in_c_see(&idle->in_c, place, sample.weight_us);
-	if (thread && sample.weight_us)
-		host_see_sample(
-			host_thread_get(&idle->threads, thread),
-			&(struct host_sample){.ns = sample.ns,
-					      .weight_us = sample.weight_us,
-					      .place = place,
-					      .holder = sample.holder,
-					      .held_at = sample.holder ? idle->gil_held_at : NULL,
-					      .state = sample.state});
+	if (thread && sample.weight_us) {
+		const struct host_sample found = {.ns = sample.ns,
+						  .weight_us = sample.weight_us,
+						  .place = place,
+						  .holder = sample.holder,
+						  .held_at =
+							  sample.holder ? idle->gil_held_at : NULL,
+						  .state = sample.state};
+
+		host_see_sample(host_thread_get(&idle->threads, thread), &found);
+		see_around(idle, thread, &found);
+	}
 	idle->gil_held_at = NULL;
 }
 

@@ -201,6 +201,67 @@ void samples_pool(struct sample_pools *pools, const struct accounting *a, struct
 	}
 }
 
+/* ---- around the working phase -------------------------------------------------------------------- */
+
+/* There is no such cause: so no sum has that key. */
+static struct idle_sum_key around_key(const struct thread *thread, enum samples_around where,
+				      bool ran)
+{
+	return (struct idle_sum_key){.owner = idle_owner_thread(thread),
+				     .process = thread->process->trace->index,
+				     .cause = IDLE_CAUSE_COUNT + where,
+				     .line = ran};
+}
+
+void samples_pool_around(struct sample_pools *pools, const struct thread *thread,
+			 enum samples_around where, const struct host_sample *sample)
+{
+	struct sample_pool *pool =
+		get_pool(pools, around_key(thread, where, !(sample->state & SPY_SAMPLE_BLOCKED)));
+
+	if (pool)
+		add(pool, sample, sample->place);
+}
+
+/* One function of the program, or of C where there is no Python. */
+static bool same_function(const struct sample_share *a, const struct sample_share *b)
+{
+	const struct python_code *x = python_line(a->place).code, *y = python_line(b->place).code;
+
+	if (x || y)
+		return x == y;
+	return a->place->function ? a->place->function == b->place->function
+				  : a->address == b->address && !b->place->function;
+}
+
+struct samples_place samples_place_around(const struct sample_pools *pools,
+					  const struct thread *thread, enum samples_around where,
+					  bool ran)
+{
+	const struct sample_pool *pool = find_pool(pools, around_key(thread, where, ran));
+	struct samples_place found = {.all_us = pool ? pool->weight_us : 0};
+
+	for (size_t i = 0; pool && i < pool->n_shares; i++) {
+		const struct sample_share *share = &pool->shares[i], *most = share;
+		uint64_t us = 0;
+
+		for (size_t j = 0; share->place && j < pool->n_shares; j++) {
+			const struct sample_share *other = &pool->shares[j];
+
+			if (!other->place || !same_function(share, other))
+				continue;
+			us += other->weight_us;
+			most = other->weight_us > most->weight_us ? other : most;
+		}
+		if (us <= found.us)
+			continue;
+		found.us = us;
+		found.place = most->place;
+		found.state = most->state;
+	}
+	return found;
+}
+
 /* ---- sums ------------------------------------------------------------------------------------- */
 
 /* A time between calls for which no sample has spoken yet. */

@@ -52,6 +52,23 @@ void samples_divide(const struct sample_pools *pools, struct idle_sums *sums);
  * all such times. */
 void samples_place(const struct sample_pools *pools, struct idle_part *part);
 
+/* Before and behind the working phase of a process no time between calls is divided. Samples there are of the thread as such. */
+enum samples_around { SAMPLES_BEFORE, SAMPLES_BEHIND, SAMPLES_AROUND_COUNT };
+
+void samples_pool_around(struct sample_pools *pools, const struct thread *thread,
+			 enum samples_around where, const struct host_sample *sample);
+
+/* Where the thread was most often there while it ran, or while it was blocked: a function of the program. */
+struct samples_place {
+	uint64_t all_us, us; /* what its samples there stand for, and those in that function */
+	const struct stack *place; /* a line of it; NULL: unknown */
+	uint16_t state; /* of that */
+};
+
+struct samples_place samples_place_around(const struct sample_pools *pools,
+					  const struct thread *thread, enum samples_around where,
+					  bool ran);
+
 /* Parts of a set have other processes, and numbers of their own for threads. */
 void samples_join(struct sample_pools *whole, struct sample_pools *part,
 		  const struct model *of_part);

@@ -51,6 +51,7 @@ export function runSummary(report) {
 			report.ranks?.length > 1 ? fact(count(report.ranks.length), 'ranks') : null, fact(count(summary.calls), 'CUDA calls')),
 		verdict(report),
 		cost ? el('p', {class: 'hint'}, `Overhead: ${cost.sentence}.`) : null,
+		summary.besides ? el('p', {class: 'hint'}, `Besides: ${summary.besides}.`) : null,
 		only ? el('p', {class: 'losses'}, 'Only a part of the recording: ', el('code', {}, (only.options || []).map(({option, value}) => `--${option}=${value}`).join(' ')),
 			`. Left out: ${plural(only.left_out, 'call')}, ${duration(only.left_out_ns)}.${only.not_limited ? ` Not limited by it: ${only.not_limited}.` : ''}`) : null,
 		caveats(summary, losses));

@@ -125,6 +125,9 @@ struct summary_row *report_summary(struct report *report, const struct accountin
 void report_found(struct arena *texts, struct summary_row *row, uint64_t problems, uint64_t notes,
 		  const char *first);
 
+/* What was done for long before and behind the working phase (around.c), if anything. */
+void report_besides(struct summary_row *row, const char *words);
+
 /* So many files of the program are not those that ran (files.h). */
 void report_unread(struct arena *texts, struct summary_row *row, size_t n);
 
@@ -139,6 +142,11 @@ void report_judge_calls(struct gate *gate, const struct summary_row *summary);
 
 /* Everything else `info` shows. */
 void report_about(struct report *report, const struct callstats *stats);
+
+/*
+ * ---- around.c: what the program did for long before and behind its working phase, in a sentence; NULL: nothing to speak of.
+ */
+const char *report_around(struct arena *texts, const struct idle *idle, struct symbolizer *symbols);
 
 /*
  * ---- calls.c: the sections of a report that say where the time went: calls by function, by

@@ -243,8 +243,8 @@ static const char *working_text(struct arena *texts, const struct phase_row *row
 /* ---- headline ------------------------------------------------------------------------------- */
 
 struct summary_row {
-	const char *program, *command, *hosts, *traced, *recorded, *overhead, *working, *called,
-		*failures, *ended, *several_runs, *found, *unread;
+	const char *program, *command, *hosts, *traced, *recorded, *overhead, *working, *besides,
+		*called, *failures, *ended, *several_runs, *found, *unread;
 	uint64_t processes, threads, records, duration_ns, calls, failed, call_ns, counted;
 	uint64_t windows, recorded_ns; /* 0, 0: recording never was dormant */
 	uint64_t only_counted; /* of functions that else are recorded one by one: in cost windows */
@@ -259,6 +259,7 @@ static const struct column summary_columns[] = {
 	COLUMN(struct summary_row, recorded, "recorded", UNIT_TEXT),
 	COLUMN_TEXT(struct summary_row, overhead, "overhead"),
 	COLUMN_TEXT(struct summary_row, working, "working"),
+	COLUMN(struct summary_row, besides, "besides", UNIT_TEXT),
 	COLUMN_TEXT(struct summary_row, called, "calls"),
 	COLUMN(struct summary_row, failures, "failed", UNIT_TEXT),
 	COLUMN(struct summary_row, ended, "ended", UNIT_TEXT),
@@ -481,6 +482,11 @@ struct summary_row *report_summary(struct report *report, const struct accountin
 	row->working = working_text(&report->arena, add_phases(report, a), a->model->n_processes,
 				    filter_has_window(a->filtering));
 	return row;
+}
+
+void report_besides(struct summary_row *row, const char *words)
+{
+	row->besides = words;
 }
 
 /* Is something wrong, and how much? What it is, and what to do, the findings say. */

@@ -48,15 +48,20 @@ static inline int teardown(void **state)
 }
 
 /* environment: "env_NAME=value" of its process. */
-static inline void begin_with(struct story *s, const char *environment)
+static inline void begin_process(struct story *s, unsigned int pid, const char *environment)
 {
 	s->log = open_memstream(&s->text, &s->size);
 	s->ns = 1000;
 	fprintf(s->log,
-		"trace a.%u pid=1 program=\"a\" boot_id=b clock_source=tsc %s\nslot 1 tid=7\n"
+		"trace a.%u pid=%u program=\"a\" boot_id=b clock_source=tsc %s\nslot 1 tid=7\n"
 		"1us thread tid=7 name=\"a\"\n"
 		"1us kernel kernel=1 name=\"first\"\n1us kernel kernel=2 name=\"second\"\n",
-		++s->told, environment);
+		++s->told, pid, environment);
+}
+
+static inline void begin_with(struct story *s, const char *environment)
+{
+	begin_process(s, 1, environment);
 }
 
 static inline void begin(struct story *s)

@@ -1167,6 +1167,53 @@ static void test_no_launches(void **state)
 	assert_non_null(found(s, "starved-by-host"));
 }
 
+/* ---- what lies around the work ------------------------------------------------------------------- */
+
+static const char *cell(json_t *row, const char *key)
+{
+	return json_string_value(json_object_get(row, key)) ?: "";
+}
+
+/* Steps, and behind them so long, in which samples find the thread each 100 ms there. What the report says of it. */
+static const char *ends_with(struct story *s, unsigned int pid, uint64_t ns, const char *at)
+{
+	struct samples m;
+
+	begin_process(s, pid, "probes=1");
+	begin_samples(&m);
+	for (unsigned int i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		s->ns += 60 * MS;
+	}
+	for (uint64_t i = 1; at && i * 100 * MS < ns; i++)
+		sampled(&m, s->ns + i * 100 * MS, at);
+	sampled(&m, s->ns + ns, "state=1");
+	conclude_with(s, &m);
+	return cell(json_object_get(s->root, "summary"), "besides");
+}
+
+static void test_behind_the_work(void **state)
+{
+	struct story *s = *state;
+	const char *said = ends_with(s, 1, 2000 * MS, "place=2 state=1 weight=100000");
+
+	assert_non_null(strstr(said, "after the work, 2.0"));
+	assert_non_null(strstr(said, " of the time: thread 7 was running Python, train.py:22 in "
+				     "save, for 9"));
+	assert_true(is_said(s, said));
+	/* Without samples, only how long; blocked, where the first thread is; another may have nothing to do. */
+	said = ends_with(s, 1, 2000 * MS, NULL);
+	assert_non_null(strstr(said, "after the work, 2.0"));
+	assert_null(strstr(said, "thread 7"));
+	said = ends_with(s, 1, 2000 * MS, "place=2 state=2 weight=100000");
+	assert_null(strstr(said, "thread 7"));
+	said = ends_with(s, 7, 2000 * MS, "place=2 state=2 weight=100000");
+	assert_non_null(strstr(said, "thread 7 was waiting, train.py:22 in save, for 9"));
+	/* The twin: less than a second. */
+	assert_string_equal(ends_with(s, 1, 900 * MS, "place=2 state=1 weight=100000"), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1184,6 +1231,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_without_number, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unrecorded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_behind_the_work, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_of_a_short_run, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_of_a_second, setup, teardown),
