@@ -445,5 +445,6 @@ const struct detector detector_launch_bound = {
 	       "torch.compile(mode=\"reduce-overhead\"), torch.cuda.graph, foreach or fused "
 	       "optimizers. JAX: jit the whole step.",
 	.of_code = true,
+	.of_host = true,
 	.conclude_idle = conclude,
 };

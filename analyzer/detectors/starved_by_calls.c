@@ -74,5 +74,6 @@ const struct detector detector_starved_by_calls = {
 	.fix = "Take the call out of the loop, or submit the next work before it.",
 	.of_function = true,
 	.of_idle = true,
+	.of_host = true,
 	.conclude_idle = conclude,
 };

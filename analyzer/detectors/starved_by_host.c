@@ -158,5 +158,6 @@ const struct detector detector_starved_by_host = {
 	       "submit the next step before you wait for the last one; or do it on the GPU.",
 	.of_function = true,
 	.of_idle = true,
+	.of_host = true,
 	.conclude_idle = conclude,
 };

@@ -78,6 +78,7 @@ struct detector {
 	 * (of_ranks.h) */
 	bool of_code, of_function;
 	bool of_idle; /* it is about GPUs that have nothing to do, not calls */
+	bool of_host; /* … because of the host: a profiler of the program's own makes it slower (profiled.h) */
 	enum stalls stalls;
 	bool kernels; /* which ones were launched is told behind what `keep` says */
 	bool failures; /* it sees calls that failed */

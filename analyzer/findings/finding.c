@@ -10,6 +10,7 @@
 #include "idle_price.h"
 #include "of_ranks.h"
 #include "one_mistake.h"
+#include "profiled.h"
 #include "ranks/ranks.h"
 #include "base/lines.h"
 #include "text/where.h"
@@ -734,6 +735,7 @@ struct finding *findings_conclude(struct findings *f, const struct ranks *ranks,
 		weigh(&found.all[i], f->accounts);
 		look_into_stacks(&found.all[i], symbols, texts);
 		find_cure(&found.all[i], texts);
+		finding_name_profiler(&found.all[i], ranks->idle, texts);
 	}
 	findings_join_ranks(&found, ranks);
 	add_up(f->accounts, found.all, found.n);

@@ -249,3 +249,48 @@ const char *idle_name_of_work(const struct process *process, const struct idle_p
 					       : NULL;
 	return compiler ? compiler->name : NULL;
 }
+
+/* ---- profilers ---------------------------------------------------------------------------------- */
+
+/* Functions in which a profiler begins to record, and those in which it makes something of its records. That a profiler's
+ * libraries are loaded says nothing: PyTorch loads CUPTI with itself. */
+static const struct profiler {
+	const char *file, *function, *name;
+	bool ends;
+} profilers[] = {
+	{"torch/profiler/profiler.py", "prepare_trace", "torch.profiler", false},
+	{"torch/profiler/profiler.py", "start_trace", "torch.profiler", false},
+	{"torch/profiler/profiler.py", "stop_trace", "torch.profiler", true},
+	{"torch/profiler/profiler.py", "_trace_ready", "torch.profiler", true},
+	{"torch/profiler/profiler.py", "export_chrome_trace", "torch.profiler", true},
+	{"torch/autograd/profiler.py", "_prepare_trace", "torch.autograd.profiler", false},
+	{"torch/autograd/profiler.py", "_start_trace", "torch.autograd.profiler", false},
+	/* Others in that file have such a method: before Python 3.11, where names are without their classes, it is unknown. */
+	{"torch/autograd/profiler.py", "profile.__exit__", "torch.autograd.profiler", true},
+	{"jax/_src/profiler.py", "start_trace", "jax.profiler", false},
+	{"jax/_src/profiler.py", "stop_trace", "jax.profiler", true},
+};
+
+static bool is_profiler(const struct stack *stack, const struct profiler *profiler)
+{
+	for (uint8_t i = 0; i < stack->n_python; i++) {
+		const struct python_code *code = code_of(stack, i, profiler->file);
+
+		if (code &&
+		    (strchr(profiler->function, '.') ? !strcmp(code->function, profiler->function)
+						     : is_called(code, profiler->function)))
+			return true;
+	}
+	return false;
+}
+
+const char *idle_profiler_of_stack(const struct stack *stack, bool *ends)
+{
+	for (size_t i = 0; stack && stack->n_python && i < ARRAY_SIZE(profilers); i++) {
+		if (!is_profiler(stack, &profilers[i]))
+			continue;
+		*ends = profilers[i].ends;
+		return profilers[i].name;
+	}
+	return NULL;
+}

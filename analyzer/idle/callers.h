@@ -24,4 +24,7 @@ bool idle_is_compiled(const struct process *process, uint64_t address, uint64_t 
 /* The library, for people, where it is what the part's cause is about: "torch.compile"; NULL: unknown. */
 const char *idle_name_of_work(const struct process *process, const struct idle_part *part);
 
+/* Does the stack go through the begin or the end of a profiler's recording: a table, too? Its name; NULL: it does not. */
+const char *idle_profiler_of_stack(const struct stack *stack, bool *ends);
+
 #endif

@@ -7,6 +7,7 @@
 #include "account/streams.h"
 #include "blame/journal.h"
 #include "trace/groups.h"
+#include "callers.h"
 #include "idle.h"
 
 void idle_init(struct idle *idle, struct accounting *accounts)
@@ -14,6 +15,7 @@ void idle_init(struct idle *idle, struct accounting *accounts)
 	*idle = (struct idle){.accounts = accounts, .sums.work = &accounts->work};
 	idle->users = xcalloc(accounts->model->n_processes * WORK_DEVICES, sizeof(*idle->users));
 	idle->recorded = xcalloc(accounts->model->n_processes + 1, sizeof(*idle->recorded));
+	idle->profilers = xcalloc(accounts->model->n_processes + 1, sizeof(*idle->profilers));
 	idle->due_ns = UINT64_MAX;
 }
 
@@ -35,6 +37,7 @@ void idle_release(struct idle *idle)
 	free(idle->gpus);
 	free(idle->users);
 	free(idle->recorded);
+	free(idle->profilers);
 	free(idle->shared);
 	gpu_ops_release(&idle->ops);
 	free(idle->ranges.ns);
@@ -442,6 +445,26 @@ static void see_around(struct idle *idle, const struct thread *thread,
 		samples_pool_around(&idle->samples, thread, SAMPLES_BEHIND, sample);
 }
 
+/* Between its begin and its end a profiler records; each of the two takes some time. */
+static void see_profiler(struct idle *idle, const struct process *process,
+			 const struct stack *place, uint64_t ns)
+{
+	struct profiler_use *use = &idle->profilers[process->trace->index];
+	const struct phase *phase = &idle->accounts->expect->phases.all[process->trace->index];
+	bool ends;
+	const char *name = idle_profiler_of_stack(place, &ends);
+
+	if (!name)
+		return;
+	if (ends && use->begun_ns) {
+		use->name = name;
+		use->ns += min_u64(ns, phase->end_ns) -
+			   min_u64(max_u64(use->begun_ns, phase->begin_ns),
+				   min_u64(ns, phase->end_ns));
+	}
+	use->begun_ns = ends ? 0 : ns;
+}
+
 /* It stands in the sampler's stream. */
 static void see_sample(struct idle *idle, const struct record *record)
 {
@@ -456,6 +479,8 @@ static void see_sample(struct idle *idle, const struct record *record)
 	}
 	if (thread && sample.state & SPY_SAMPLE_RAN)
 		in_c_see(&idle->in_c, place, sample.weight_us);
+	if (sample.state & SPY_SAMPLE_RAN)
+		see_profiler(idle, process, place, sample.ns);
 	if (thread && sample.weight_us) {
 		const struct host_sample found = {.ns = sample.ns,
 						  .weight_us = sample.weight_us,

@@ -157,6 +157,13 @@ struct idle_gpu_name {
 	UT_hash_handle hh;
 };
 
+/* A profiler of the program's own, in a process: from one sample in its begin to one in its end it recorded. */
+struct profiler_use {
+	const char *name; /* NULL: none was seen to end */
+	uint64_t begun_ns; /* 0: it does not record, for all that is known */
+	uint64_t ns; /* of the working phase, in which it recorded */
+};
+
 struct idle {
 	struct accounting *accounts;
 	struct idle_gpu *gpus;
@@ -177,6 +184,7 @@ struct idle {
 	void *collectives; /* data */
 	uint64_t due_ns; /* when the next of them is to be accounted for; UINT64_MAX: none */
 	bool *recorded; /* by process: they are, at this time */
+	struct profiler_use *profilers; /* by process */
 	struct journal
 		*journal; /* of a part: has what is to be known of it elsewhere; NULL: none */
 	const uint64_t *elsewhere; /* groups_gpu_key of GPUs that other parts use, too, ascending */

@@ -191,7 +191,7 @@ static void join_ranges(struct idle *whole, const struct model *part,
 		*idle_of_range(&whole->ranges, names->all[i]->into) += ranges->ns[i];
 }
 
-/* struct idle, joined: gpus, n_gpus, names, users, n_devices, threads, sums, samples, in_c, ops, recorded, ranges; not: accounts,
+/* struct idle, joined: gpus, n_gpus, names, users, n_devices, threads, sums, samples, in_c, ops, recorded, profilers, ranges; not: accounts,
  * is_collective, collectives (the whole's), due_ns, pieces, gil_held_at (while records are read), journal, elsewhere, n_elsewhere (of a
  * part), shared, n_shared, shared_known (found when they are asked for). */
 bool idle_join(struct idle *whole, struct idle *const *parts, struct join *join,
@@ -211,6 +211,9 @@ bool idle_join(struct idle *whole, struct idle *const *parts, struct join *join,
 		samples_join(&whole->samples, &parts[i]->samples, part->model);
 		in_c_join(&whole->in_c, &parts[i]->in_c);
 		join_host_threads(&whole->threads, &parts[i]->threads, part->model);
+		for (size_t j = 0; j < part->n_processes; j++)
+			whole->profilers[part->processes[j]] =
+				parts[i]->profilers[part->processes[j]];
 		join_ranges(whole, part->model, &parts[i]->ranges);
 		join_ranges(whole, part->model, &r->parts[i].ranges);
 	}

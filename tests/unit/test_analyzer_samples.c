@@ -1167,11 +1167,79 @@ static void test_no_launches(void **state)
 	assert_non_null(found(s, "starved-by-host"));
 }
 
-/* ---- what lies around the work ------------------------------------------------------------------- */
+/* ---- profilers, and what lies around the work ------------------------------------------------------ */
+
+#define BEGINS "place=30 state=1"
+#define ENDS "place=31 state=1"
+#define OTHER \
+	"place=32 state=1" /* a method of another class, which PyTorch's optimizers call in each step */
+
+/* Steps as above; in two of them samples find the thread at other places. */
+static json_t *profiled(struct story *s, unsigned int first, const char *at_first,
+			unsigned int last, const char *at_last)
+{
+	struct samples m;
+
+	begin_with(s, "probes=1");
+	begin_samples(&m);
+	fputs("2us python_code code=10 first_line=1 file=\"/opt/lib/python3.12/site-packages/torch/profiler/profiler.py\" function=\"_KinetoProfile.start_trace\"\n"
+	      "2us python_code code=11 first_line=1 file=\"/opt/lib/python3.12/site-packages/torch/profiler/profiler.py\" function=\"_KinetoProfile.stop_trace\"\n"
+	      "2us python_code code=12 first_line=1 file=\"/opt/lib/python3.12/site-packages/torch/autograd/profiler.py\" function=\"record_function.__exit__\"\n"
+	      "2us place place=30 lines=10:229,1:11\n2us place place=31 lines=11:283,1:11\n"
+	      "2us place place=32 lines=12:860,1:11\n",
+	      m.log);
+	for (unsigned int i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		sampled(&m, s->ns + 30 * MS,
+			i == first  ? at_first
+			: i == last ? at_last
+				    : "place=1 state=1");
+		s->ns += 60 * MS;
+	}
+	launch(s, 0, 4000);
+	wait_for_stream(s, MS, 0x20);
+	conclude_with(s, &m);
+	return found(s, "starved-by-host");
+}
 
 static const char *cell(json_t *row, const char *key)
 {
 	return json_string_value(json_object_get(row, key)) ?: "";
+}
+
+static void test_profiler(void **state)
+{
+	struct story *s = *state;
+	json_t *finding = profiled(s, 1, BEGINS, STEPS - 2, ENDS);
+
+	says(finding, "; torch.profiler was recording for 8");
+	assert_non_null(strstr(cell(finding, "fix"), "Take torch.profiler out"));
+	assert_non_null(strstr(cell(finding, "otherwise"), "Do it with fewer lines of Python"));
+}
+
+/* The twins: for a few steps, as a schedule has it; it does not end, or did not begin; another method. */
+static void test_no_profiler(void **state)
+{
+	static const char *const usual = "place=1 state=1";
+	static const struct {
+		unsigned int first;
+		const char *at_first, *at_last;
+	} twins[] = {{STEPS / 2 + 1, BEGINS, ENDS},
+		     {1, BEGINS, usual},
+		     {1, usual, ENDS},
+		     {1, BEGINS, OTHER},
+		     {1, OTHER, OTHER}};
+	struct story *s = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(twins); i++) {
+		json_t *finding =
+			profiled(s, twins[i].first, twins[i].at_first, STEPS - 2, twins[i].at_last);
+
+		assert_non_null(finding);
+		assert_null(strstr(what(finding), "profiler was recording"));
+		assert_null(strstr(cell(finding, "fix"), "profiler"));
+	}
 }
 
 /* Steps, and behind them so long, in which samples find the thread each 100 ms there. What the report says of it. */
@@ -1231,6 +1299,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_without_number, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unrecorded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_profiler, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_profiler, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_behind_the_work, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_of_a_short_run, setup, teardown),
