@@ -99,13 +99,23 @@ static bool is_word(char c)
 	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* Variables that change how CUDA behaves, and our own: everything that begins like them. */
+/* Variables that change how CUDA behaves, or what PyTorch asks of it, and our own: everything that begins like them. */
+static bool matters(const char *variable)
+{
+	static const char *const prefixes[] = {"CUDA", "NCCL_", "PYTORCH_", "TORCH_NCCL_"};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
 static void write_variables(struct spy_text *out)
 {
 	for (char **variable = environ; variable && *variable; variable++) {
 		const char *value = strchr(*variable, '=');
 
-		if (!value || (strncmp(*variable, "CUDA", 4) && strncmp(*variable, "NCCL_", 5)))
+		if (!value || !matters(*variable))
 			continue;
 		spy_text_print(out, "\tenv_");
 		for (const char *c = *variable; c < value; c++)

@@ -19,11 +19,13 @@ says() {
 	expect "$1" "$(sed -n "s/^\t$1 = \"\{0,1\}\([^\"]*\)\"\{0,1\};$/\1/p" "$trace/metadata")" "$2"
 }
 
-recorded CUDA_CACHE_PATH="$tmp" "NCCL_DEBUG=WARN" "CUDA_ODD.NAME=1" HOMELY=1
+recorded CUDA_CACHE_PATH="$tmp" "NCCL_DEBUG=WARN" "CUDA_ODD.NAME=1" PYTORCH_NO_CUDA_MEMORY_CACHING=1 TORCH_NCCL_BLOCKING_WAIT=1 TORCH_HOMELY=1
 says command_line "'star ved' --quick --steps 1 --variant sleep --gpu-us 0 --host-us 0"
 says env_CUDA_CACHE_PATH "$tmp"
 says env_NCCL_DEBUG WARN
 says env_CUDA_ODD_NAME 1
+says env_PYTORCH_NO_CUDA_MEMORY_CACHING 1
+says env_TORCH_NCCL_BLOCKING_WAIT 1
 says executable "$(readlink -f "$app")"
 says program "star ved"
 says cwd "$tmp"

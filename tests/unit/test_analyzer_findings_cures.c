@@ -17,6 +17,7 @@ struct cached {
 	const char *allocates; /* "" nothing */
 	unsigned int free_us, allocate_us;
 	const char *library; /* of torch, that makes these calls; NULL: the program */
+	const char *variable; /* that is set; NULL: none */
 };
 
 static void tell(struct log *log, const struct cached *c)
@@ -25,11 +26,11 @@ static void tell(struct log *log, const struct cached *c)
 
 	log->used = 0;
 	add(log,
-	    "trace app.100 pid=100 program=\"app\" probes=1\n"
+	    "trace app.100 pid=100 program=\"app\" probes=1 %s\n"
 	    "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
 	    "2us python_code code=1 first_line=1 file=\"/u/train.py\" function=\"step\"\n"
 	    "2us python_code code=2 first_line=1 file=\"%s%s\" function=\"%s\"\n",
-	    PACKAGES, c->file ?: "none.py", c->function ?: "none");
+	    c->variable ?: "", PACKAGES, c->file ?: "none.py", c->function ?: "none");
 	if (c->library)
 		add(log,
 		    "2us module base=0 begin=0 end=0x1000 span_pages=1 path=\"%storch/lib/%s\"\n",
@@ -115,21 +116,23 @@ static void test_one_cure(void **state)
 	(void)state;
 	/* What allocates costs more, but what empties the cache is to be changed. */
 	is_one_finding(&(struct cached){"torch/cuda/memory.py", "empty_cache", "cudaMalloc", 500,
-					1000, NULL},
+					1000, NULL, NULL},
 		       "cudaFree", "Take torch.cuda.empty_cache() out of the loop");
 	is_one_finding(&(struct cached){"torch/cuda/graphs.py", "graph.__enter__", "cudaHostAlloc",
-					500, 1000, NULL},
+					500, 1000, NULL, NULL},
 		       "cudaFreeHost", "Capture the graph once");
-	is_one_finding(&(struct cached){"torch/cuda/memory.py", "empty_cache", "", 500, 0, NULL},
-		       "cudaFree", "Take torch.cuda.empty_cache() out of the loop");
+	is_one_finding(
+		&(struct cached){"torch/cuda/memory.py", "empty_cache", "", 500, 0, NULL, NULL},
+		"cudaFree", "Take torch.cuda.empty_cache() out of the loop");
 }
 
 /* The program's own: two findings, which name each other; and another function of the same file. */
 static void test_own_calls(void **state)
 {
 	static const struct cached twins[] = {
-		{NULL, NULL, "cudaMalloc", 500, 1000, NULL},
-		{"torch/cuda/memory.py", "reset_peak_memory_stats", "cudaMalloc", 500, 1000, NULL},
+		{NULL, NULL, "cudaMalloc", 500, 1000, NULL, NULL},
+		{"torch/cuda/memory.py", "reset_peak_memory_stats", "cudaMalloc", 500, 1000, NULL,
+		 NULL},
 	};
 	static struct log log;
 
@@ -175,12 +178,38 @@ static void test_short_of_memory(void **state)
 	}
 }
 
+/* Its allocator, which is told to keep nothing: one finding, and the cure is the variable. The twin: without it. */
+static void test_no_caching(void **state)
+{
+	struct cached told = {.allocates = "cudaMalloc",
+			      .free_us = 500,
+			      .allocate_us = 1000,
+			      .library = "libc10_cuda.so",
+			      .variable = "env_PYTORCH_NO_CUDA_MEMORY_CACHING=\"1\""};
+	static struct log log;
+	json_t *root;
+
+	(void)state;
+	tell(&log, &told);
+	root = report_on(log.text);
+	assert_int_equal(problems(root), 1);
+	says(first(root), "function", "cudaMalloc");
+	says(first(root), "fix", "Leave the variable PYTORCH_NO_CUDA_MEMORY_CACHING out");
+	json_decref(root);
+	told.variable = "env_PYTORCH_CUDA_ALLOC_CONF=\"backend:native\"";
+	tell(&log, &told);
+	root = report_on(log.text);
+	assert_null(strstr(text(first(root), "fix"), "NO_CUDA_MEMORY_CACHING"));
+	json_decref(root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_cure),
 		cmocka_unit_test(test_own_calls),
 		cmocka_unit_test(test_short_of_memory),
+		cmocka_unit_test(test_no_caching),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
