@@ -124,6 +124,9 @@ static const char *where_text(struct arena *texts, const struct model *model,
 		return "";
 	if (sum->processes == model->n_processes)
 		return arena_printf(texts, " in all %zu processes", model->n_processes);
+	if (sum->processes == 1)
+		return arena_printf(texts, " in %s, 1 of %zu processes",
+				    text_process(texts, sum->last->trace), model->n_processes);
 	return arena_printf(texts, " in %llu of %zu processes", (unsigned long long)sum->processes,
 			    model->n_processes);
 }

@@ -789,7 +789,7 @@ static void test_launches_block(void **state)
 
 	what = says_of(root, "launch-blocking", &severity);
 	assert_non_null(what);
-	assert_non_null(strstr(what, "CUDA_LAUNCH_BLOCKING is set in 1 of 3 processes"));
+	assert_non_null(strstr(what, "CUDA_LAUNCH_BLOCKING is set in a.101, 1 of 3 processes: "));
 	assert_string_equal(severity, "problem");
 	what = says_of(root, "straggler-rank", &severity);
 	assert_non_null(what);
