@@ -39,6 +39,7 @@ _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more counted rows than coun
 #define makes(contract, inspector) \
 	((contract) == SPY_CONTRACT_ALLOC || (contract) == SPY_CONTRACT_PIN || \
 	 (contract) == SPY_CONTRACT_FREE || (contract) == SPY_CONTRACT_GRAPH_BUILD || \
+	 (contract) == SPY_CONTRACT_MODULE || (contract) == SPY_CONTRACT_LIBRARY || \
 	 (inspector) == SPY_INSPECTOR_stream_create || \
 	 (inspector) == SPY_INSPECTOR_stream_create_flags || \
 	 (inspector) == SPY_INSPECTOR_stream_destroy || \
@@ -47,15 +48,17 @@ _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more counted rows than coun
 	 (inspector) == SPY_INSPECTOR_event_destroy)
 
 /*
- * What there may be too much of, however short each is. Of the runtime's launches those into the
- * stream for which others wait; the driver's a runtime linked to the program makes for all kernels.
+ * What there may be too much of, however short each is; and what is short but now and then: where a pool grows, or a first use
+ * loads code. Of the runtime's launches those into the stream for which others wait; the driver's a runtime linked to the program
+ * makes for all kernels.
  */
 #define may_be_too_many(contract) \
 	((contract) == SPY_CONTRACT_LAUNCH || (contract) == SPY_CONTRACT_STREAM || \
 	 (contract) == SPY_CONTRACT_EVENT || (contract) == SPY_CONTRACT_DEVICE || \
 	 (contract) == SPY_CONTRACT_COPY_SYNC || (contract) == SPY_CONTRACT_COPY_ASYNC || \
 	 (contract) == SPY_CONTRACT_COPY_BATCH || (contract) == SPY_CONTRACT_PEER || \
-	 (contract) == SPY_CONTRACT_MEMSET_SYNC || (contract) == SPY_CONTRACT_SUBMIT)
+	 (contract) == SPY_CONTRACT_MEMSET_SYNC || (contract) == SPY_CONTRACT_SUBMIT || \
+	 (contract) == SPY_CONTRACT_ALLOC_POOL || (contract) == SPY_CONTRACT_LAZY_LOAD)
 #define sampled(layer, record, contract) \
 	((record) == SPY_COUNTED                                            ? SPY_SAMPLED_ALL \
 	 : (contract) == SPY_CONTRACT_LAUNCH && (layer) != SPY_LAYER_DRIVER ? SPY_SAMPLED_LEGACY \

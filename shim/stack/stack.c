@@ -2,8 +2,9 @@
  * shim/stack/stack.c: which calls get a stack, and how often. Runs on the application's threads,
  * when a call of their own returns. Takes no lock, allocates nothing.
  *
- * Such are calls that were long, failed, copied pageable memory or made something. One in 64 (of a
- * thread's first calls one in 8) of those that wait, copy or hand work to a stream is one as well;
+ * Such are calls that were long, failed, copied pageable memory, made something, or loaded or unloaded code. One in 64 (of a
+ * thread's first calls one in 8) of those that wait, copy, hand work to a stream, allocate from a pool or use code that may have to
+ * be loaded is one as well;
  * of the runtime's launches only those to the legacy default stream, for which other streams wait.
  * Too many of these are a problem, too, and the return address does not say where they come from:
  * of <<<>>>, in a program with a static CUDA runtime, in C++ with many wrappers, in Python. In a

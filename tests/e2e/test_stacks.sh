@@ -91,6 +91,17 @@ record stacks made 1000
 made=$(stacks 'why=made ' | wc -l)
 [ "$made" -ge 8 ] && [ "$made" -le 60 ] || fail "made 1000 times: $made stacks"
 
+# So is code that is loaded, however short the calls are; of the questions about it a sample.
+record stacks loads 4
+expect "loaded 4 times: stacks" "$(stacks 'why=[a-z,]*made' | grep -c -v ' why=[a-z,]*\(long\|gap\)')" 0
+record stacks loads 1000
+for function in cudaLibraryLoadData cudaLibraryUnload; do
+	made=$(stacks " of=$function why=made " | wc -l)
+	[ "$made" -ge 8 ] && [ "$made" -le 60 ] || fail "loaded 1000 times: $made stacks of $function"
+done
+stacks ' of=cudaLibraryGetKernel why=sampled ' >sampled
+[ "$(wc -l <sampled)" -ge 2 ] && [ "$(wc -l <sampled)" -le 16 ] || fail "loaded 1000 times: $(wc -l <sampled) stacks of its use"
+
 FAKE_RESULT=2 record stacks failed
 expect "failed: stacks" "$(stacks ' of=cudaSetDevice why=[a-z,]*failed' | wc -l)" 1
 

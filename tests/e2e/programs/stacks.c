@@ -8,6 +8,7 @@
  *   stacks corrupt SEED   some while return addresses and saved registers above are overwritten
  *   stacks jit            one below code made at run time, told in /tmp/perf-PID.map
  *   stacks made N         N allocations at one place
+ *   stacks loads N        N times a library of kernels loaded, used and unloaded
  *   stacks failed         a call that fails (FAKE_RESULT)
  *   stacks launch N       launches that fail at N places, through what nvcc makes for <<<>>>; 3: 2, without optimisation
  *   stacks many N         N pageable copies at one place
@@ -35,6 +36,10 @@ int cudaMalloc(void **address, size_t bytes);
 int cudaFree(void *address);
 int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
 int cudaStreamSynchronize(void *stream);
+int cudaLibraryLoadData(void **library, const void *code, void *jit_options, void *jit_values,
+			unsigned int n_jit, void *options, void *values, unsigned int n);
+int cudaLibraryGetKernel(void **kernel, void *library, const char *name);
+int cudaLibraryUnload(void *library);
 int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data);
 
 #define LEAF __attribute__((noinline, noclone))
@@ -364,6 +369,20 @@ static int make(int n)
 	return 0;
 }
 
+/* The libraries that cuFFT makes for a plan, for one. */
+static int load(int n)
+{
+	void *library = &host, *kernel;
+
+	for (int i = 0; i < n; i++) {
+		sink = cudaLibraryLoadData(&library, "code", NULL, NULL, 0, NULL, NULL,
+					   0); /* mark: load */
+		sink = cudaLibraryGetKernel(&kernel, library, "kernel");
+		sink = cudaLibraryUnload(library);
+	}
+	return 0;
+}
+
 static LEAF int waits(int n)
 {
 	for (int i = 0; i < n; i++)
@@ -521,6 +540,8 @@ int main(int argc, char **argv)
 		return jit();
 	else if (!strcmp(what, "made"))
 		return make(n);
+	else if (!strcmp(what, "loads"))
+		return load(n);
 	else if (!strcmp(what, "failed"))
 		sink = cudaSetDevice(0); /* mark: failed */
 	else if (!strcmp(what, "launch"))
