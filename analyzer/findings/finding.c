@@ -595,10 +595,12 @@ static void look_into_stacks(struct finding *finding, struct symbolizer *symbols
 /* In a library the user changes nothing, but what of it is called. */
 static void find_cure(struct finding *finding, struct arena *texts)
 {
-	if (finding->place.library && finding->detector->fix_of_library)
+	const char *cure = framework_cure(finding);
+
+	if (cure)
+		finding->fix = cure;
+	else if (finding->place.library && finding->detector->fix_of_library)
 		finding->fix = finding->detector->fix_of_library(finding->place.library, texts);
-	else
-		finding->fix = framework_cure(finding) ?: finding->fix;
 }
 
 static bool is_small_case(const struct finding *f)

@@ -7,8 +7,10 @@
 #include "detector.h"
 #include "framework_cures.h"
 #include "python_lines.h"
+#include "site.h"
 #include "base/util.h"
 #include "model/model.h"
+#include "symbols/symbolize.h"
 
 static const char capture_once[] =
 	"Capture the graph once, before the loop, and replay it: each torch.cuda.graph() empties "
@@ -43,6 +45,72 @@ static const struct cure {
 	 "pieces: set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, keep sizes the same, or need "
 	 "less memory (smaller batches, fewer tensors kept)."},
 };
+
+/* What NVIDIA's libraries make for a program that asks for it again and again: a row each, by the library that calls. */
+static const struct made {
+	const char *library;
+	const char *words;
+} made[] = {
+	{"libcufft",
+	 "Make each plan of cuFFT once, before the work, and keep it: a new one loads its code and allocates. C and C++: "
+	 "cufftPlan* and cufftMakePlan* outside of the loop, cufftDestroy behind it. CuPy: "
+	 "cupy.fft.config.get_plan_cache() keeps them, unless its size is 0 or the sizes are more. PyTorch: "
+	 "torch.backends.cuda.cufft_plan_cache.max_size."},
+	{"libcublas",
+	 "Make a handle of cuBLAS (cublasCreate) once for each thread and GPU, and keep it, with a workspace of the "
+	 "program's own (cublasSetWorkspace): a new one loads code and allocates. CuPy has one for each "
+	 "thread: use threads again instead of starting new ones."},
+	{"libcublasLt",
+	 "Make a handle of cuBLASLt (cublasLtCreate) and the descriptions of a product once, and keep them, with "
+	 "a workspace of the program's own."},
+	{"libcudnn*",
+	 "Make cuDNN's handles (cudnnCreate) and plans once, and keep them: what it makes is for one shape, so let "
+	 "the program meet few shapes (pad, or sort into buckets). PyTorch: torch.backends.cudnn.benchmark = "
+	 "False where shapes change."},
+	{"libcusolver",
+	 "Make a handle of cuSOLVER (cusolverDnCreate) once for each thread and GPU, and keep it, with the "
+	 "workspace for the largest problem."},
+	{"libcusparse",
+	 "Make a handle of cuSPARSE (cusparseCreate), and the plan of a product (cusparseSpGEMM_createDescr), once, "
+	 "and keep them, with their buffers."},
+	{"libcurand",
+	 "Make a generator of cuRAND (curandCreateGenerator) once, and keep it: its state is set up anew for each "
+	 "one (curandSetStream changes its stream, curandSetPseudoRandomGeneratorSeed its seed)."},
+	{"libnvjpeg",
+	 "Make nvJPEG's handle and states (nvjpegCreate, nvjpegJpegStateCreate) once for each thread, and keep "
+	 "them: their memory grows to the largest image, and stays."},
+};
+
+/* So often, with work between: not as a program starts, or ends. */
+#define AGAIN_LEAST 5
+
+/* Is the finding about calls that load code, allocate or create, or give such things back? */
+static bool is_making(const struct finding *finding)
+{
+	static const char *const detectors[] = {"lazy-loading", "steady-state", "hidden-sync"};
+	static const char *const calls[] = {"ModuleLoad", "LibraryLoad", "Unload", "lloc",   "Free",
+					    "Register",   "register",    "Create", "Destroy"};
+	bool by_id = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(detectors); i++)
+		by_id |= !strcmp(finding->detector->id, detectors[i]);
+	for (size_t i = 0; by_id && i < ARRAY_SIZE(calls); i++)
+		if (strstr(finding->place.function, calls[i]))
+			return finding->site && finding->site->rounds.count >= AGAIN_LEAST;
+	return false;
+}
+
+const char *framework_makes(const struct finding *finding)
+{
+	const struct finding_place *place = &finding->place;
+
+	if (!place->library || !place->function || !is_making(finding))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(made); i++)
+		if (symbolize_is_library(place->library, made[i].library))
+			return made[i].words;
+	return NULL;
+}
 
 static bool is_called(const struct python_code *code, const struct cure *cure)
 {
@@ -83,13 +151,16 @@ const char *framework_cure(const struct finding *finding)
 		if (strstr(finding->place.function, cures[i].calls) && is_called(code, &cures[i]) &&
 		    is_made_by(&finding->place, &cures[i]) && is_set(finding, &cures[i]))
 			return cures[i].words;
-	return NULL;
+	return framework_makes(finding);
 }
 
 bool framework_words(const char *cure)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(cures); i++)
 		if (cures[i].words == cure)
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(made); i++)
+		if (made[i].words == cure)
 			return true;
 	return false;
 }

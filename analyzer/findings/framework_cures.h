@@ -7,6 +7,9 @@
 
 #include "finding.h"
 
+/* The same of what one of NVIDIA's libraries makes again and again, a plan or a handle; known before the stacks are. */
+const char *framework_makes(const struct finding *finding);
+
 /* NULL: it is no framework's, or there is nothing better to say than the detector's. */
 const char *framework_cure(const struct finding *finding);
 

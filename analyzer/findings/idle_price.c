@@ -3,7 +3,9 @@
  * finding.c, and by detectors of the whole run.
  */
 #include <stdlib.h>
+#include <string.h>
 #include "detector.h"
+#include "framework_cures.h"
 #include "site.h"
 #include "gpu_use.h"
 #include "idle_price.h"
@@ -185,6 +187,56 @@ static void price(const struct idle *idle, struct idle_sum *sum, struct priced *
 		       true);
 }
 
+/* ---- what libraries make ---------------------------------------------------------------------- */
+
+/* A finding of what a library makes again and again; and how much more may be its price. */
+struct making {
+	struct finding *finding;
+	uint64_t between_ns;
+};
+
+static struct making *find_making(struct finding *findings, size_t n, size_t *count)
+{
+	struct making *all = xcalloc(n + 1, sizeof(*all));
+
+	*count = 0;
+	for (size_t i = 0; i < n; i++)
+		if (framework_makes(&findings[i]))
+			all[(*count)++] = (struct making){&findings[i], cost_ns(&findings[i].cost)};
+	return all;
+}
+
+/* The file in which both calls of a time between two were made; NULL: unknown, or two. */
+static const char *library_between(const struct idle_sum *sum)
+{
+	const struct idle_part *part = &sum->longest;
+	const struct module *before, *behind;
+
+	if (!on_a_cpu(sum->key.cause) || part->fn == NO_FUNCTION || part->fn_before == NO_FUNCTION)
+		return NULL;
+	before = model_module(sum->process, part->address_before, part->at_ns);
+	behind = model_module(sum->process, part->address, part->at_ns);
+	return before && before == behind ? before->path : NULL;
+}
+
+/* A plan or a handle takes more than the calls in it: what its library does between two of its own calls. */
+static void charge_making(const struct idle *idle, struct idle_sum *sum, struct making *all,
+			  size_t n)
+{
+	const char *library = n ? library_between(sum) : NULL;
+
+	for (size_t i = 0; library && i < n; i++) {
+		const struct finding *f = all[i].finding;
+		uint64_t ns = min_u64(sum->ns - sum->priced_ns, all[i].between_ns);
+
+		if (f->origin.process != sum->process || strcmp(f->place.library, library) != 0)
+			continue;
+		f->site->idle_gpu_ns += idle_scaled_ns(&idle->gpus[gpu_of_sum(idle, sum)], ns);
+		sum->priced_ns += ns;
+		all[i].between_ns -= ns;
+	}
+}
+
 /* ---- GPUs without time to spare --------------------------------------------------------------- */
 
 #define SPARE_PART \
@@ -262,16 +314,22 @@ void idle_price_sites(const struct findings *f, const struct idle *idle, struct 
 		      size_t n, struct arena *texts)
 {
 	struct priced *all;
-	size_t i, n_priced;
+	struct making *making;
+	size_t i, n_priced, n_making;
 
 	for (i = 0; i < idle->n_gpus; i++)
 		idle->gpus[i].certain = !gpu_why_unknown(idle->accounts->stats, &idle->gpus[i]);
 	for (i = 0; i < n; i++)
 		findings[i].site->kept = true;
 	all = find_priced(f, &n_priced);
-	for (struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next)
+	making = find_making(findings, n, &n_making);
+	for (struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		if (idle_price_left(idle, sum))
 			price(idle, sum, all, n_priced);
+		if (idle_price_left(idle, sum))
+			charge_making(idle, sum, making, n_making);
+	}
+	free(making);
 	free(all);
 	for (i = 0; i < n; i++) {
 		struct cost *cost = &findings[i].cost;

@@ -6,7 +6,8 @@
  * Idle time is charged to what the thread did that feeds the GPU (idle/idle.h). What it did in a
  * call is the price of the finding that has calls at that place, but no more than these took; what
  * it did on a CPU right behind a call the price of a finding whose detector says so (idle_behind),
- * but no more than its cost. What is left is there for detectors of the whole run. So each
+ * but no more than its cost; and so is what a library did between two of its calls, of a finding that says what that library
+ * makes again and again (framework_makes). What is left is there for detectors of the whole run. So each
  * nanosecond is the price of one finding at most.
  */
 #ifndef CUDASPY_IDLE_PRICE_H

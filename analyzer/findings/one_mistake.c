@@ -189,11 +189,14 @@ static void take_cure(struct finding *f, const struct finding *pair)
 		f->fix = cure;
 }
 
-static void join_cost(struct finding *f, const struct finding *part)
+/* Idle time is the price of one finding. */
+static void join_cost(struct finding *f, struct finding *part)
 {
 	f->cost.joined_ns += cost_ns(&part->cost);
 	f->cost.gain_low_ns += part->cost.gain_low_ns;
 	f->cost.gain_high_ns += part->cost.gain_high_ns;
+	f->cost.idle_gpu_ns += part->cost.idle_gpu_ns;
+	part->cost.idle_gpu_ns = 0;
 	if (part->cost.cost_share.thread == f->cost.cost_share.thread)
 		f->cost.cost_share.share += part->cost.cost_share.share;
 }

@@ -330,18 +330,20 @@ static size_t name_length(const char *file)
 	return length;
 }
 
-static bool is_one_of(const char *const *names, const char *path)
+bool symbolize_is_library(const char *path, const char *name)
 {
 	const char *file = path_basename(path);
-	size_t length = name_length(file);
+	size_t length = name_length(file), known = strlen(name);
+	bool begins = name[known - 1] == '*';
 
-	for (; *names; names++) {
-		size_t known = strlen(*names);
-		bool begins = (*names)[known - 1] == '*';
+	return (begins ? length >= --known : length == known) && !strncmp(file, name, known);
+}
 
-		if ((begins ? length >= --known : length == known) && !strncmp(file, *names, known))
+static bool is_one_of(const char *const *names, const char *path)
+{
+	for (; *names; names++)
+		if (symbolize_is_library(path, *names))
 			return true;
-	}
 	return false;
 }
 

@@ -102,6 +102,10 @@ void symbolize_program(struct symbolizer *s, const struct process *process, uint
 const char *symbolize_data(struct symbolizer *s, const struct process *process, uint64_t address,
 			   uint64_t ns);
 
+/* Is the file the library of that name, "libcufft": libcufft.so.12, libcufft-9335f6a2.so.12? With * at its end all whose names
+ * begin so. */
+bool symbolize_is_library(const char *path, const char *name);
+
 /* Is it the function that <<<>>> calls for the kernel? It may be named without what it returns and
  * takes; NULL: no. */
 bool symbolize_is_kernels(const char *function, const char *kernel);

@@ -151,7 +151,7 @@ expect "library: place" "$(jq -r "$place | .where" report.json)" \
 	"cudaMalloc in request, stacks.c:$(line stacks.c create), by cublasCreate_v2 (libcublas.so.13)"
 expect "library: fields" "$(jq -r "$place"' | "\(.module | split("/") | last) \(.caller) \(.library) \(.library_caller) \(.line)"' report.json)" \
 	"libcublas.so.13 cublasCreate_v2 libcublas.so.13 request $(line stacks.c create)"
-jq -r "$place | .fix" report.json | grep -q 'handle, plan, .* of libcublas.so.13' || fail "library: cure: $(jq "$place | .fix" report.json)"
+jq -r "$place | .fix" report.json | grep -q 'Make a handle of cuBLAS ' || fail "library: cure: $(jq "$place | .fix" report.json)"
 expect "library: given back" "$(jq -r '.findings[] | select(.function == "cudaFree") | .where' report.json)" \
 	"cudaFree in request, stacks.c:$(line stacks.c destroy), by cublasDestroy_v2 (libcublas.so.13)"
 "$tool" report --format=sarif "$trace" | jq -r '.runs[0].results[].locations[0] |

@@ -1,6 +1,6 @@
 /*
  * tests/unit/test_analyzer_findings_cures.c: cures in a framework's words, and findings that one of them mends: the one where it
- * is to be mended has the cost of all. The twins: calls of the program's own, and two mistakes.
+ * is to be mended has the cost of all. The twins: calls of the program's own, and two mistakes. And cures for what a library makes.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -203,13 +203,157 @@ static void test_no_caching(void **state)
 	json_decref(root);
 }
 
+/* ---- what a library makes ---- */
+
+#define NVIDIA PACKAGES "nvidia/cu13/lib/"
+
+/* In each round a library makes something in 1 ms, with 2 ms of its own before that, and throws it away in 300 us; the program
+ * asks for it on line 10. */
+struct making {
+	const char *library, *record, *makes, *destroys;
+};
+
+static void tell_making(struct log *log, const struct making *m)
+{
+	bool memory = !strcmp(m->record, "memory");
+
+	log->used = 0;
+	add(log,
+	    "trace app.100 pid=100 program=\"app\" probes=1\n"
+	    "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+	    "2us python_code code=1 first_line=1 file=\"/u/train.py\" function=\"spectrum\"\n"
+	    "2us python_code code=2 first_line=1 file=\"%scupy/fft/_fft.py\" function=\"fft\"\n"
+	    "2us module base=0 begin=0 end=0x1000 span_pages=1 path=\"%s%s\"\n",
+	    PACKAGES, NVIDIA, m->library);
+	for (unsigned int i = 1; i <= ROUNDS; i++) {
+		unsigned int at = 10000 * i;
+
+		add(log, "%uus launch cudaLaunchKernel duration=2us stream=0x10 caller=0x5000\n",
+		    at);
+		at += 6010;
+		add(log,
+		    "%uus op cudaStreamSynchronize stream=0x10 duration=6000us caller=0x5010\n",
+		    at);
+		add(log, "%uus call cuCtxPopCurrent_v2 duration=1us caller=0x40\n", at + 10);
+		at += 3010;
+		add(log,
+		    "%uus stack fn=%s why=32 frames=0x60\n%uus python_stack fn=%s lines=2:224,1:10\n"
+		    "%uus %s %s %s duration=1000us caller=0x60\n",
+		    at, m->makes, at, m->makes, at, m->record, m->makes,
+		    memory ? "op=alloc bytes=4096 address=0x7000" : "");
+		add(log, "%uus %s %s %s duration=300us caller=0x70\n", at + 310, m->record,
+		    m->destroys, memory ? "op=free address=0x7000" : "");
+	}
+}
+
+#define MODULES "op", "cuModuleLoadData", "cuModuleUnload"
+
+static json_t *report_on_making(struct log *log, const struct making *m)
+{
+	tell_making(log, m);
+	return report_on(log->text);
+}
+
+static json_t *first_of(const json_t *root, const char *id)
+{
+	json_t *rows = json_object_get(root, "findings"), *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		if (!strcmp(text(row, "id"), id))
+			return row;
+	}
+	return NULL;
+}
+
+static size_t all_problems(const json_t *root)
+{
+	size_t i, n = 0;
+	json_t *finding;
+
+	json_array_foreach(json_object_get(root, "findings"), i, finding)
+	{
+		n += !strcmp(text(finding, "severity"), "problem");
+	}
+	return n;
+}
+
+/* One mistake, one finding: at the program's line, with what is thrown away, and with what the library does meanwhile. */
+static void test_plans(void **state)
+{
+	static struct log log;
+	json_t *root = report_on_making(&log, &(struct making){"libcufft.so.12", MODULES}),
+	       *finding;
+
+	(void)state;
+	assert_int_equal(all_problems(root), 1);
+	finding = first_of(root, "lazy-loading");
+	assert_non_null(finding);
+	says(finding, "where", "cuModuleLoadData in spectrum, train.py:10, by fft (_fft.py:224)");
+	says(finding, "fix", "Make each plan of cuFFT once");
+	says(finding, "what", "with 1 more finding that the same cure mends");
+	assert_in_range(number(finding, "cost_ns"), 1300 * 1000ull * (ROUNDS - 2),
+			1300 * 1000ull * ROUNDS);
+	/* No more than the calls took, of 2 ms each time. */
+	assert_in_range(number(finding, "idle_gpu_ns"), 1300 * 1000ull * (ROUNDS - 2),
+			1300 * 1000ull * ROUNDS);
+	json_decref(root);
+}
+
+/* The same calls of a library that is not NVIDIA's: what is between them is the program's. */
+static void test_own_modules(void **state)
+{
+	static struct log log;
+	json_t *root = report_on_making(&log, &(struct making){"libours.so", MODULES}), *finding;
+
+	(void)state;
+	assert_int_equal(all_problems(root), 3);
+	assert_non_null(first_of(root, "starved-by-host"));
+	finding = first_of(root, "lazy-loading");
+	assert_non_null(finding);
+	says(finding, "fix", "Load modules once");
+	json_decref(root);
+}
+
+/* Whose memory it is, is known by the library; one that has no row has the detector's words. */
+static void test_libraries(void **state)
+{
+	static const struct {
+		const char *library, *cure;
+	} cases[] = {
+		{"libcufft-9335f6a2.so.11", "plan of cuFFT"},
+		{"libcublas.so.13", "(cublasCreate) once"},
+		{"libcublasLt.so.13", "(cublasLtCreate)"},
+		{"libcudnn_engines_precompiled.so.9", "(cudnnCreate) and plans once"},
+		{"libcusolver.so.12", "(cusolverDnCreate) once"},
+		{"libcusparse.so.12", "(cusparseCreate)"},
+		{"libcurand.so.10", "(curandCreateGenerator) once"},
+		{"libnvjpeg.so.13", "(nvjpegCreate, nvjpegJpegStateCreate) once"},
+		{"libcutensor.so.2", "plan, communicator or workspace of libcutensor.so.2"},
+		{"libours.so", "Allocate once and use it again"},
+	};
+	static struct log log;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct making memory = {cases[i].library, "memory", "cudaMalloc", "cudaFree"};
+		json_t *root = report_on_making(&log, &memory), *finding;
+
+		finding = first_of(root, "steady-state");
+		assert_non_null(finding);
+		says(finding, "fix", cases[i].cure);
+		json_decref(root);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_cure),
-		cmocka_unit_test(test_own_calls),
-		cmocka_unit_test(test_short_of_memory),
-		cmocka_unit_test(test_no_caching),
+		cmocka_unit_test(test_one_cure),        cmocka_unit_test(test_own_calls),
+		cmocka_unit_test(test_short_of_memory), cmocka_unit_test(test_no_caching),
+		cmocka_unit_test(test_plans),           cmocka_unit_test(test_own_modules),
+		cmocka_unit_test(test_libraries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
