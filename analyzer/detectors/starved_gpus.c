@@ -351,7 +351,7 @@ static const char *most_text(struct arena *texts, const struct model *model,
 	struct python_line line = python_line(part->stack),
 			   before = python_line(part->stack_before);
 	const char *at = line_text(texts, h, &line), *after = text_python(texts, &before);
-	const char *name = part->fn == NO_FUNCTION ? idle_name_of_stack(part->stack) : NULL;
+	const char *name = idle_name_of_wait(part);
 	const char *others = text_meanwhile(texts, model, h->most->process, h->most->meanwhile_tid,
 					    h->most->meanwhile);
 

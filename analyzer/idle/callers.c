@@ -119,9 +119,12 @@ enum idle_cause idle_cause_of_stack(const struct stack *stack, enum idle_cause c
 	return cause == IDLE_PIPE ? idle_cause_of_work(stack, cause) : cause;
 }
 
-const char *idle_name_of_stack(const struct stack *stack)
+/* In a queue's get, too, a thread that waits for the GIL waits for that. */
+const char *idle_name_of_wait(const struct idle_part *part)
 {
-	const struct caller *caller = find(stack);
+	bool waits = part->fn == NO_FUNCTION && !idle_runs_python(part->cause) &&
+		     !idle_is_certain(part->cause);
+	const struct caller *caller = waits ? find(part->stack) : NULL;
 
 	return caller ? caller->name : NULL;
 }

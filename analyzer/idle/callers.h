@@ -11,8 +11,8 @@
 /* What the stack of a wait says that it is; otherwise `cause`. NULL: no stack. */
 enum idle_cause idle_cause_of_stack(const struct stack *stack, enum idle_cause cause);
 
-/* The same for people: "torch's DataLoader"; NULL: nothing better than the cause's own words. */
-const char *idle_name_of_stack(const struct stack *stack);
+/* The same of a wait between calls, for people: "torch's DataLoader"; NULL: nothing better than the cause's own words. */
+const char *idle_name_of_wait(const struct idle_part *part);
 
 /* What a thread does that runs between two calls, by the library that its program has called: a table, too; otherwise `cause`. */
 enum idle_cause idle_cause_of_work(const struct stack *stack, enum idle_cause cause);

@@ -51,6 +51,11 @@ bool idle_runs_python(enum idle_cause cause)
 	return cause == IDLE_PYTHON || idle_is_work(cause);
 }
 
+bool idle_is_certain(enum idle_cause cause)
+{
+	return cause == IDLE_GIL || cause == IDLE_SLEEP || cause == IDLE_GPU_QUERY;
+}
+
 enum idle_cause idle_cause_of_code(const char *code)
 {
 	unsigned int i = 0;

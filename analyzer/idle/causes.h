@@ -107,6 +107,9 @@ bool idle_is_work(enum idle_cause cause);
 /* Is it what Python did on a CPU between two calls; known by what it was about, or not? */
 bool idle_runs_python(enum idle_cause cause);
 
+/* Is it what a wait certainly was, whoever made it? */
+bool idle_is_certain(enum idle_cause cause);
+
 /* By number. */
 extern const char *const idle_cause_codes[IDLE_CAUSE_COUNT];
 

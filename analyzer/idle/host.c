@@ -292,12 +292,6 @@ static enum idle_cause cause_of_kind(const struct outside_record *wait)
 	}
 }
 
-/* What the wait certainly was, whoever made it. */
-static bool is_certain(enum idle_cause cause)
-{
-	return cause == IDLE_GIL || cause == IDLE_SLEEP || cause == IDLE_GPU_QUERY;
-}
-
 static enum idle_cause cause_of(struct host_thread *h, const struct outside_record *wait,
 				const struct stack *stack)
 {
@@ -307,7 +301,7 @@ static enum idle_cause cause_of(struct host_thread *h, const struct outside_reco
 	/* A compiler is a child process, a checkpoint a file. */
 	if (cause == IDLE_FILE || cause == IDLE_JOIN)
 		return idle_cause_of_work(stack, cause);
-	if (is_certain(cause))
+	if (idle_is_certain(cause))
 		return cause;
 	while (i < h->n_known && i < h->known_size &&
 	       (h->known[i].address != wait->return_address || h->known[i].kind != wait->kind))

@@ -365,9 +365,7 @@ const char *idle_part_name(const struct idle_writer *w, const struct process *pr
 
 	if (library)
 		return arena_printf(w->texts, "%s (%s)", words, library);
-	if (idle_runs_python(part->cause) || part->fn != NO_FUNCTION)
-		return words;
-	return idle_name_of_stack(part->stack) ?: words;
+	return idle_name_of_wait(part) ?: words;
 }
 
 static struct cause_row row_of(const struct idle_writer *w, const struct idle_sum *sum, uint64_t ns)

@@ -808,6 +808,63 @@ static void test_gil(void **state)
 	assert_null(found(s, "starved-by-loader"));
 }
 
+/* A wait of 8 ms at line 17 and 19 of 2 ms at line 21, the first as code 1 says, the others as code `code` does. */
+static void tell_lines(struct story *s, const char *names, const char *wait, unsigned int code)
+{
+	begin_with(s, "probes=1");
+	fprintf(s->log,
+		"%s2us python_code code=3 first_line=1 file=\"/home/user/train.py\" function=\"main\"\n",
+		names);
+	for (unsigned int i = 0; i < STEPS; i++) {
+		uint64_t ns = i ? 2 * MS : 8 * MS, at;
+
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		at = s->ns + ns;
+		fprintf(s->log,
+			"%lluns stack fn=- why=32 frames=0x30\n%lluns python_stack fn=- lines=%u:327,3:%u\n",
+			(unsigned long long)at, (unsigned long long)at, i ? code : 1, i ? 21 : 17);
+		outside(s, ns, wait);
+	}
+	launch(s, 0, 4000);
+	conclude(s);
+}
+
+/* The place is that of most of the time, not of the longest wait; and the sentence says no more than most of it does: a wait for
+ * the GIL in Event.wait is no wait for the event. */
+static void test_most(void **state)
+{
+	static const char gil
+		[] = "kind=condition object=0x1000 caller=0x30 flags=32",
+	     pipe[] = "kind=poll file=pipe object=3 caller=0x30",
+	     threading[] =
+		     "2us python_code code=1 first_line=3 file=\"/usr/lib/python3/threading.py\" function=\"wait\"\n"
+		     "2us python_code code=2 first_line=3 file=\"/usr/lib/python3/dist-packages/torch/nn.py\" function=\"f\"\n",
+	     loaders[] =
+		     "2us python_code code=1 first_line=3 file=\"/usr/lib/python3/dist-packages/nvidia/dali/pipeline.py\" "
+		     "function=\"run\"\n"
+		     "2us python_code code=2 first_line=3 file=\"/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py\" "
+		     "function=\"_get\"\n";
+	struct story *s = *state;
+	json_t *finding;
+
+	tell_lines(s, threading, gil, 2);
+	finding = found(s, "gil-contention");
+	assert_non_null(finding);
+	says(finding,
+	     "thread 7 (GPU 0) waited for Python's GIL for 46.00 ms between its calls, 83 % of it at train.py:21 in main");
+	assert_int_equal(number(finding, "python_line"), 21);
+	assert_non_null(strstr(s->shown, "also train.py:17"));
+	assert_null(strstr(s->shown, "threading.Event"));
+	tell_lines(s, loaders, pipe, 2);
+	says(found(s, "starved-by-loader"),
+	     "waited for a data loader for 46.00 ms between its calls, 83 % of it at train.py:21 in main");
+	/* The same one everywhere. */
+	tell_lines(s, loaders, pipe, 1);
+	says(found(s, "starved-by-loader"),
+	     "waited for DALI for 46.00 ms between its calls, 83 % of it at train.py:21 in main");
+}
+
 /* The longest part at a place shows by the stack of another one there how the program comes to it: of the same call, not of
  * another, nor by a line of Python, which is a place of its own. */
 static void test_borrowed_stacks(void **state)
@@ -890,6 +947,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_holder, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holders_stack, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gil, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_most, setup, teardown),
 		cmocka_unit_test(test_borrowed_stacks),
 		cmocka_unit_test_setup_teardown(test_price, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_price_behind, setup, teardown),
