@@ -74,7 +74,8 @@ static const char *cure_of_python(const struct starved_gpus *h)
 		h->most_ns > h->ns / 2 ? python_called(h->most->longest.stack).code : NULL;
 	const char *library = in_c_path(&most);
 
-	if (is_host_library(library) || (called && is_host_library(called->file)))
+	if (is_host_library(library) || starved_gpus_is_parallel(h) ||
+	    (called && is_host_library(called->file)))
 		return "Do it on the GPU (CuPy, torch, jax.numpy), or in other processes, a step ahead, "
 		       "while the GPU works.";
 	if (!is_own_python(h) || is_framework(library))

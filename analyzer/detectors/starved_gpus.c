@@ -193,12 +193,21 @@ bool starved_gpus_ran_meanwhile(const struct starved_gpus *h)
 	return h->most_ns > h->ns / 2 && ran_meanwhile(h->most);
 }
 
+/* Is it known what lines of Python call in C, for most of the time? */
+static bool has_in_c(const struct starved_gpus *h)
+{
+	return h->most_ns > h->ns / 2 && idle_runs_python(h->most->key.cause) &&
+	       h->most->longest.fn == NO_FUNCTION;
+}
+
 struct in_c_most starved_gpus_in_c(const struct starved_gpus *h)
 {
-	if (h->most_ns <= h->ns / 2 || !idle_runs_python(h->most->key.cause) ||
-	    h->most->longest.fn != NO_FUNCTION)
-		return (struct in_c_most){0};
-	return in_c_most(&h->in_c);
+	return has_in_c(h) ? in_c_most(&h->in_c) : (struct in_c_most){0};
+}
+
+bool starved_gpus_is_parallel(const struct starved_gpus *h)
+{
+	return has_in_c(h) && in_c_is_parallel(&h->in_c);
 }
 
 /* What a sum has of its longest time between two calls. */
@@ -512,24 +521,38 @@ static struct idle_part place_of(const struct idle_sum *sum)
 }
 
 /* "; in save 92 % of the time was in deflate (libz.so.1)". */
-static void name_in_c(const struct starved_gpus *h, struct finding *finding, struct arena *texts)
+static void name_in_library(const struct starved_gpus *h, const struct in_c_most *most,
+			    const struct python_code *code, struct finding *finding,
+			    struct arena *texts)
 {
-	const struct in_c_most most = starved_gpus_in_c(h);
-	struct python_line line = python_line(h->most->longest.stack);
-
-	if (!most.function || !line.code)
-		return;
 	finding_name_place(
 		finding, texts,
 		&(struct named_place){
 			.words = arena_printf(
 				texts, "; in %.*s %s of the time was in ",
-				(int)python_name_length(line.code), line.code->function,
-				text_percent(texts, (double)most.us, (double)h->in_c.us)),
-			.address = most.function->address,
-			.ns = most.function->place->ns,
+				(int)python_name_length(code), code->function,
+				text_percent(texts, (double)most->us, (double)h->in_c.us)),
+			.address = most->function->address,
+			.ns = most->function->place->ns,
 			.in_library = true,
-			.whole_library = most.where == IN_C_LIBRARY});
+			.whole_library = most->where == IN_C_LIBRARY});
+}
+
+static void name_in_c(const struct starved_gpus *h, struct finding *finding, struct arena *texts)
+{
+	const struct in_c_most most = starved_gpus_in_c(h);
+	struct python_line line = python_line(h->most->longest.stack);
+
+	if (!line.code)
+		return;
+	if (starved_gpus_is_parallel(h))
+		finding->what = arena_printf(
+			texts,
+			"%s; in %.*s %s of the time was in parallel loops on the CPU (OpenMP)",
+			finding->what, (int)python_name_length(line.code), line.code->function,
+			text_percent(texts, (double)h->in_c.parallel_us, (double)h->in_c.us));
+	else if (most.function)
+		name_in_library(h, &most, line.code, finding, texts);
 }
 
 static void add_finding(const struct starved_gpus_kind *kind, const struct idle *idle,

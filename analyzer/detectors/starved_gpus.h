@@ -49,6 +49,9 @@ bool starved_gpus_ran_meanwhile(const struct starved_gpus *h);
 /* Where these lines were, as in_c_most has it; unknown where the function has no more than half of the time. */
 struct in_c_most starved_gpus_in_c(const struct starved_gpus *h);
 
+/* Are these loops that the CPU's cores share? */
+bool starved_gpus_is_parallel(const struct starved_gpus *h);
+
 /* A finding for each process that has such GPUs; its price is what is left of their idle time with these causes. */
 void starved_gpus_conclude(const struct starved_gpus_kind *kind, const struct idle *idle,
 			   struct found *found);

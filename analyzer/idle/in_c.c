@@ -26,14 +26,33 @@ struct in_c_line {
 /* ---- samples ---------------------------------------------------------------------------------- */
 
 /* What others are made of: memcpy counts for who calls it, a library or the interpreter. */
+static bool is_one_of(const struct stack *place, uint64_t address, const char *const *names,
+		      size_t n)
+{
+	const struct module *module = model_module(place->process, address, place->ns);
+
+	for (size_t i = 0; module && i < n; i++)
+		if (!strncmp(path_basename(module->path), names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
 static bool is_of_system(const struct stack *place, uint64_t address)
 {
 	static const char *const names[] = {"libc.so",      "libm.so",     "libpthread.so",
 					    "libstdc++.so", "libgcc_s.so", "ld-linux"};
-	const struct module *module = model_module(place->process, address, place->ns);
 
-	for (size_t i = 0; module && i < ARRAY_SIZE(names); i++)
-		if (!strncmp(path_basename(module->path), names[i], strlen(names[i])))
+	return is_one_of(place, address, names, ARRAY_SIZE(names));
+}
+
+/* A loop that the CPU's cores share: of PyTorch's, for tensors on the host. Who begins it is often the one that calls it, too. */
+static bool is_parallel(const struct stack *place)
+{
+	static const char *const names[] = {"libgomp", "libiomp5", "libomp"};
+	const uint64_t *entered = stack_in_c(place);
+
+	for (uint8_t i = 0; i < place->n_in_c; i++)
+		if (is_one_of(place, entered[i], names, ARRAY_SIZE(names)))
 			return true;
 	return false;
 }
@@ -94,6 +113,8 @@ void in_c_see(struct in_c_lines *lines, const struct stack *place, uint64_t weig
 	line->c.us += weight_us;
 	if (place->ran == STACK_RAN_UNKNOWN)
 		return;
+	if (is_parallel(place))
+		line->c.parallel_us += weight_us;
 	function = function_of(place);
 	if (function)
 		add_function(&line->c, &(struct in_c_function){function, place, weight_us});
@@ -124,6 +145,7 @@ static void add_scaled(struct in_c *to, const struct in_c *from, double scale)
 	to->n += from->n;
 	to->us += (uint64_t)((double)from->us * scale);
 	to->interpreter_us += (uint64_t)((double)from->interpreter_us * scale);
+	to->parallel_us += (uint64_t)((double)from->parallel_us * scale);
 	for (size_t i = 0; i < from->n_functions; i++) {
 		struct in_c_function function = from->functions[i];
 
@@ -175,6 +197,11 @@ static uint64_t library_us(const struct in_c *c, const struct in_c_function *fun
 		if (module_of(&c->functions[i]) == module)
 			us += c->functions[i].us;
 	return us;
+}
+
+bool in_c_is_parallel(const struct in_c *c)
+{
+	return c->n >= SAMPLES_LEAST && c->us && is_most(c, c->parallel_us);
 }
 
 const char *in_c_path(const struct in_c_most *most)

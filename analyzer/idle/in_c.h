@@ -16,6 +16,7 @@ struct in_c {
 	uint64_t n; /* that say what ran, or that it is unknown */
 	uint64_t us; /* that these stand for */
 	uint64_t interpreter_us; /* of that: in the interpreter itself */
+	uint64_t parallel_us; /* of that: in loops that the CPU's cores share (OpenMP) */
 	struct in_c_function {
 		uint64_t address; /* as a return address in it */
 		const struct stack *place; /* a sample in it */
@@ -49,6 +50,9 @@ struct in_c_most {
 };
 
 struct in_c_most in_c_most(const struct in_c *c);
+
+/* Was certainly more than half of it in parallel loops on the host? */
+bool in_c_is_parallel(const struct in_c *c);
 
 /* The file of that library; "": it is none, or unknown. */
 const char *in_c_path(const struct in_c_most *most);

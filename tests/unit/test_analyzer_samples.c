@@ -68,6 +68,9 @@ static void begin_samples(struct samples *m)
 	      "2us module base=0x7f05000000 begin=0x7f05001000 end=0x7f05009000 span_pages=32 path=\"/usr/lib/python3/site-packages/torch/lib/libtorch_cpu.so\"\n"
 	      "2us place place=17 lines=1:11 frames=0x7f04001001 function=0x7f02001000\n"
 	      "2us place place=18 lines=1:11 frames=0x7f05001001 function=0x7f02001000\n"
+	      /* A loop of PyTorch's that the cores share: in it, and waiting for the others. */
+	      "2us place place=22 lines=1:11 frames=0x7f05001001,0x7f04001001,0x7f05002001 function=0x7f02001000\n"
+	      "2us place place=23 lines=1:11 frames=0x7f04001001,0x7f05002001 function=0x7f02001000\n"
 	      "2us place place=10 lines=1:11 frames=0x7f00001001 function=0x7f02001000\n"
 	      "2us place place=11 lines=1:11 frames=0x7f01001001,0x7f00001001 function=0x7f02001000\n"
 	      "2us place place=12 lines=1:11 function=0x7f02001000\n"
@@ -352,6 +355,8 @@ static void test_in_c(void **state)
 	static const char *const zlib[] = {RAN(10), RAN(11), RAN(12), RAN(10), RAN(10)};
 	static const char *const numpy[] = {RAN(14), RAN(14), RAN(14), RAN(14), RAN(14)};
 	static const char *const loops[] = {RAN(17), RAN(17), RAN(17), RAN(17), RAN(17)};
+	static const char *const tensors[] = {RAN(22), RAN(23), RAN(22), RAN(23), RAN(22)};
+	static const char *const some[] = {RAN(22), RAN(18), RAN(22), RAN(23), RAN(18)};
 	static const char *const torch[] = {RAN(18), RAN(18), RAN(18), RAN(18), RAN(18)};
 	static const uint64_t lengths[] = {4 * MS, 40 * MS};
 	struct story *s = *state;
@@ -372,6 +377,15 @@ static void test_in_c(void **state)
 		in_c_places = loops;
 		steps(s, lengths[i], in_c);
 		assert_non_null(strstr(fix(s), "Do it on the GPU (CuPy"));
+		in_c_places = tensors;
+		steps(s, lengths[i], in_c);
+		assert_non_null(strstr(fix(s), "Do it on the GPU (CuPy"));
+		says(found(s, "starved-by-host"),
+		     "; in load 100 % of the time was in parallel loops on the CPU (OpenMP)");
+		/* The twin: three of five of few samples are not certainly most of them. */
+		in_c_places = some;
+		steps(s, lengths[i], in_c);
+		assert_null(strstr(fix(s), "Do it on the GPU (CuPy"));
 		in_c_places = torch;
 		steps(s, lengths[i], in_c);
 		assert_non_null(strstr(fix(s), "torch.compile the step"));
