@@ -6,6 +6,7 @@
 #include "account.h"
 #include "run_ahead.h"
 
+/* Times may be anything in a trace that is damaged: they wrap. */
 static int64_t clock_of(const struct run_without *run, uint64_t ns)
 {
 	return (int64_t)(ns - run->saved_ns);
@@ -19,15 +20,15 @@ static void launch(struct run_without *run, const struct completed_call *call, u
 
 	run->saved_ns += saved_ns;
 	now_ns = clock_of(run, call->end_ns);
-	*done_ns = (*done_ns > now_ns ? *done_ns : now_ns) + (int64_t)kernel_ns;
+	*done_ns = (int64_t)((uint64_t)(*done_ns > now_ns ? *done_ns : now_ns) + kernel_ns);
 }
 
 /* How long the host has to wait for that GPU then: never until later than in the run that was recorded. */
 static uint64_t left_ns(const struct run_without *run, size_t device, uint64_t ns)
 {
-	int64_t left_ns = run->done_ns[device] - clock_of(run, ns);
+	int64_t left_ns = (int64_t)((uint64_t)run->done_ns[device] - (uint64_t)clock_of(run, ns));
 
-	return left_ns > 0 ? min_u64((uint64_t)left_ns, run->saved_ns) : 0;
+	return run->done_ns[device] && left_ns > 0 ? min_u64((uint64_t)left_ns, run->saved_ns) : 0;
 }
 
 /* ns: from when on the host does nothing else. */
