@@ -404,7 +404,6 @@ struct finding *straggler_finding(const struct detector *detector, const struct 
 	struct finding *finding = detector_add(detector, found);
 
 	finding->origin.process = h->rank->process;
-	finding->origin.processes = 1;
 	finding->count = h->rank->last_count;
 	straggler_price(ranks, finding, h);
 	return finding;
