@@ -16,6 +16,7 @@ void idle_init(struct idle *idle, struct accounting *accounts)
 	idle->users = xcalloc(accounts->model->n_processes * WORK_DEVICES, sizeof(*idle->users));
 	idle->recorded = xcalloc(accounts->model->n_processes + 1, sizeof(*idle->recorded));
 	idle->profilers = xcalloc(accounts->model->n_processes + 1, sizeof(*idle->profilers));
+	idle->gil_held_at = xcalloc(accounts->model->n_processes + 1, sizeof(*idle->gil_held_at));
 	idle->due_ns = UINT64_MAX;
 }
 
@@ -38,6 +39,7 @@ void idle_release(struct idle *idle)
 	free(idle->users);
 	free(idle->recorded);
 	free(idle->profilers);
+	free(idle->gil_held_at);
 	free(idle->shared);
 	gpu_ops_release(&idle->ops);
 	free(idle->ranges.ns);
@@ -472,9 +474,10 @@ static void see_sample(struct idle *idle, const struct record *record)
 	struct process *process = record->thread->process;
 	const struct stack *place = model_sampled(process, sample.place);
 	const struct thread *thread = model_find_thread(idle->accounts->model, process, sample.tid);
+	const struct stack **held_at = &idle->gil_held_at[record->process];
 
 	if (sample.state & SPY_SAMPLE_HOLDER) {
-		idle->gil_held_at = place;
+		*held_at = place;
 		return;
 	}
 	if (thread && sample.state & SPY_SAMPLE_RAN)
@@ -486,14 +489,13 @@ static void see_sample(struct idle *idle, const struct record *record)
 						  .weight_us = sample.weight_us,
 						  .place = place,
 						  .holder = sample.holder,
-						  .held_at =
-							  sample.holder ? idle->gil_held_at : NULL,
+						  .held_at = sample.holder ? *held_at : NULL,
 						  .state = sample.state};
 
 		host_see_sample(host_thread_get(&idle->threads, thread), &found);
 		see_around(idle, thread, &found);
 	}
-	idle->gil_held_at = NULL;
+	*held_at = NULL;
 }
 
 void idle_see(struct idle *idle, const struct record *record, uint64_t in_calls_ns)

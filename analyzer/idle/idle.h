@@ -175,8 +175,8 @@ struct idle {
 	struct idle_sums sums; /* owners: idle_owner_… */
 	struct sample_pools samples;
 	struct in_c_lines in_c;
-	const struct stack *
-		gil_held_at; /* of the sample that came last, of the holder of a GIL; NULL: it was none */
+	/* By process: of the sample that came last, of the holder of a GIL; NULL: it was none. */
+	const struct stack **gil_held_at;
 	/* exact.c: where GPU times were recorded */
 	struct gpu_ops ops;
 	/* Is it an operation of several GPUs together? NULL: nobody knows of any. */
