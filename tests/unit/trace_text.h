@@ -464,7 +464,8 @@ static void tt_sample(struct tt_state *s, const struct tt_line *l, enum spy_even
 }
 
 /* 70us gpu_look device=0 busy=12 clock=990 clock_most=1980 reasons=4 others=1 other_pid=9 others_bytes=1000
- * power=312000 power_limit=700000 temperature=64 own_busy=52 others_busy=48 links=18 link_mbytes=26562. */
+ * power=312000 power_limit=700000 temperature=64 own_busy=52 others_busy=48 links=18 link_mbytes=26562;
+ * known=BITS: these instead of what the rest says. */
 static void tt_gpu_look(struct tt_state *s, const struct tt_line *l, enum spy_event event,
 			uint64_t time)
 {
@@ -490,6 +491,7 @@ static void tt_gpu_look(struct tt_state *s, const struct tt_line *l, enum spy_ev
 		look.known |= SPY_GPU_LOOK_SHARES;
 	if (look.link_mbytes)
 		look.known |= SPY_GPU_LOOK_LINKS;
+	look.known = (uint32_t)tt_value(s, l, "known", look.known);
 	tw_record(&s->w, s->slot, &look, sizeof(look));
 }
 
