@@ -24,8 +24,9 @@ static void make_log(struct log *log)
 		    "trace app.%u pid=%u program=\"app%u\" hostname=\"box\" "
 		    "clock_source=\"tsc\" boot_id=\"b\" probes=1 start_realtime_ns=5000000000\n"
 		    "slot 0\n5ms gpu device=0 cc_major=9 cc_minor=0 bytes=150 name=\"H200\" "
-		    "uuid=\"GPU-%c\" pci=\"0\"\n",
-		    100 + i, 100 + i, i, i == 2 ? 'b' : 'a');
+		    "uuid=\"GPU-%c\" pci=\"0\"\n"
+		    "5ms gpu device=1 cc_major=9 cc_minor=0 bytes=150 name=\"H200\" uuid=\"GPU-%u\" pci=\"1\"\n",
+		    100 + i, 100 + i, i, i == 2 ? 'b' : 'a', i);
 		add(log,
 		    "5ms range_name number=1 name=\"step %u\"\n5ms range_name number=2 name=\"inner\"\n"
 		    "5ms python_code code=1 first_line=1 file=\"/home/a%u.py\" function=\"load\"\n"
@@ -44,12 +45,14 @@ static void make_log(struct log *log)
 			    "%uus launch cudaLaunchKernel duration=%uus stream=0x10 caller=0x%u0\n"
 			    "%uus wait kind=ioctl fn=cuMemAlloc outer_fn=cudaMalloc duration=%uus "
 			    "object=0x%u\n"
+			    "%uus sched window=700us not_running=%uus running=%uus\n"
 			    "%uus memory cudaMalloc duration=%uus op=alloc kind=device bytes=9 "
 			    "caller=0x50\n"
 			    "%uus op cudaDeviceSynchronize duration=3us caller=0x70\n",
 			    6000 + 1000 * j + i, 3 + j % 3, 1 + j % 4, 6700 + 1000 * j + 10 * i,
-			    j % 4 ? 20 + j % 3 : 400 + j, 20 + j % 3, 6710 + 1000 * j + 10 * i,
-			    j % 4 ? 60 : 500 + j, 6800 + 1000 * j + i);
+			    j % 4 ? 20 + j % 3 : 400 + j, 20 + j % 3, 6705 + 1000 * j + 10 * i,
+			    j % 5 * 20, 500 + j, 6710 + 1000 * j + 10 * i, j % 4 ? 60 : 500 + j,
+			    6800 + 1000 * j + i);
 			/* The last one stays open. */
 			if (j < 40)
 				add(log, "%uus range what=pop name=1\n", 6810 + 1000 * j + i);
@@ -69,9 +72,12 @@ static void make_log(struct log *log)
 			    "%uus wait kind=mutex fn=cuMemFree outer_fn=cudaFree duration=%uus "
 			    "object=0x7f000%u holder=%u holder_fn=cudaMalloc holder_device=0\n"
 			    "%uus memory cudaFree duration=%uus op=free kind=device bytes=9 "
-			    "device=0 caller=0x6%u\n",
+			    "device=0 caller=0x6%u\n"
+			    "%uus launch cudaLaunchKernel duration=3us stream=0x20 device=1 caller=0x80\n"
+			    "%uus op cudaDeviceSynchronize duration=20us device=1 caller=0x81\n",
 			    6500 + 1000 * j + 7 * i, 200 + j, j % 5, 100 + i,
-			    6510 + 1000 * j + 7 * i, 300 + j, j % 4);
+			    6510 + 1000 * j + 7 * i, 300 + j, j % 4, 6600 + 1000 * j + 9 * i,
+			    6650 + 1000 * j + 9 * i);
 	}
 }
 
@@ -141,6 +147,95 @@ static void same_sites(const struct findings *x, const struct findings *y)
 	assert_null(b);
 }
 
+static void same_idle(const struct idle *x, const struct idle *y)
+{
+	assert_int_equal(x->n_gpus, y->n_gpus);
+	for (size_t i = 0; i < x->n_gpus; i++) {
+		const struct idle_gpu *a = &x->gpus[i], *b = &y->gpus[i];
+
+		assert_int_equal(a->n_processes, b->n_processes);
+		assert_int_equal(a->idle_ns, b->idle_ns);
+		assert_int_equal(a->n_intervals, b->n_intervals);
+		assert_memory_equal(a->together_ns, b->together_ns, sizeof(a->together_ns));
+		assert_memory_equal(&a->looks, &b->looks, sizeof(a->looks));
+	}
+}
+
+static void same_accounts(const struct accounting *x, const struct accounting *y)
+{
+	assert_int_equal(x->n_thread_accounts, y->n_thread_accounts);
+	for (size_t i = 0; i < x->n_thread_accounts; i++)
+		assert_ptr_equal(y->thread_accounts[i]->cpu_pressure,
+				 &y->cpu_pressure[y->thread_accounts[i]
+							  ->thread->process->trace->host->index]);
+	assert_int_equal(x->n_ioctls, y->n_ioctls);
+	for (size_t i = 0; i < x->n_ioctls; i++) {
+		assert_int_equal(x->ioctls[i].request, y->ioctls[i].request);
+		assert_int_equal(x->ioctls[i].count, y->ioctls[i].count);
+		assert_int_equal(x->ioctls[i].ns, y->ioctls[i].ns);
+	}
+	for (size_t i = 0; i < x->model->set->n_hosts; i++) {
+		assert_int_equal(x->cpu_pressure[i].lacked_ns, y->cpu_pressure[i].lacked_ns);
+		assert_int_equal(x->cpu_pressure[i].fitting_ns, y->cpu_pressure[i].fitting_ns);
+	}
+	for (size_t i = 0; i < x->model->n_processes; i++) {
+		assert_int_equal(x->probed[i], y->probed[i]);
+		assert_int_equal(x->gaps_recorded[i], y->gaps_recorded[i]);
+		assert_int_equal(x->gpus_used[i], y->gpus_used[i]);
+		assert_int_equal(x->contexts[i].ended, y->contexts[i].ended);
+		assert_int_equal(x->contexts[i].made_again, y->contexts[i].made_again);
+		assert_int_equal(x->work.submissions[i], y->work.submissions[i]);
+		assert_int_equal(x->work.first_work_ns[i], y->work.first_work_ns[i]);
+	}
+	assert_int_equal(x->ranges.n_sums, y->ranges.n_sums);
+	for (size_t i = 0; i < x->ranges.n_sums; i++)
+		assert_memory_equal(&x->ranges.sums[i], &y->ranges.sums[i],
+				    sizeof(x->ranges.sums[i]));
+	assert_int_equal(x->ranges.most_started, y->ranges.most_started);
+}
+
+/* By key: new ones may have come up in another order. */
+static void same_classes(const struct expect *x, struct expect *y)
+{
+	assert_int_equal(x->n_classes, y->n_classes);
+	for (size_t i = 0; i < x->n_classes; i++) {
+		const struct call_class *a = x->classes[i], *b = expect_class_of_key(y, &a->key);
+
+		assert_int_equal(a->source, b->source);
+		assert_int_equal(a->expected_ns, b->expected_ns);
+		assert_int_equal(a->calls, b->calls);
+		assert_int_equal(a->total_ns, b->total_ns);
+	}
+}
+
+/* What is known when all has been read. */
+static void same_state(struct reading_of *one, struct reading_of *more)
+{
+	size_t i;
+
+	assert_int_equal(one->a.model.n_threads, more->a.model.n_threads);
+	for (i = 0; i < one->a.model.n_threads; i++) {
+		assert_int_equal(one->a.model.threads[i]->tid, more->a.model.threads[i]->tid);
+		assert_int_equal(more->a.model.threads[i]->index, i);
+		assert_int_equal(one->a.stats.threads[i].total_ns,
+				 more->a.stats.threads[i].total_ns);
+	}
+	assert_int_equal(one->a.accounts.locks.count, more->a.accounts.locks.count);
+	for (i = 0; i < one->a.accounts.locks.count; i++)
+		assert_memory_equal(&one->a.accounts.locks.all[i]->key,
+				    &more->a.accounts.locks.all[i]->key, sizeof(struct lock_key));
+	same_edges(&one->a.blame.direct, &more->a.blame.direct);
+	same_edges(&one->a.blame.roots, &more->a.blame.roots);
+	same_edges(&one->a.blame.kernel_overlap.edges, &more->a.blame.kernel_overlap.edges);
+	same_sites(&one->a.findings, &more->a.findings);
+	for (i = 0; i < WORST_CALLS; i++)
+		assert_int_equal(one->a.blame.worst_calls[i].end_ns,
+				 more->a.blame.worst_calls[i].end_ns);
+	same_idle(&one->a.idle, &more->a.idle);
+	same_accounts(&one->a.accounts, &more->a.accounts);
+	same_classes(&one->a.expect, &more->a.expect);
+}
+
 /* What the report says; the caller frees. */
 static char *report_of(struct reading_of *r)
 {
@@ -180,28 +275,15 @@ static void test_same_as_one(void **state)
 	(void)state;
 	read_with(&one, dir, "1");
 	read_with(&more, dir, "3");
-	assert_int_equal(one.a.model.n_threads, more.a.model.n_threads);
-	for (i = 0; i < one.a.model.n_threads; i++) {
-		assert_int_equal(one.a.model.threads[i]->tid, more.a.model.threads[i]->tid);
-		assert_int_equal(more.a.model.threads[i]->index, i);
-		assert_int_equal(one.a.stats.threads[i].total_ns, more.a.stats.threads[i].total_ns);
-	}
-	assert_int_equal(one.a.accounts.locks.count, more.a.accounts.locks.count);
-	assert_in_range(one.a.accounts.locks.count, 15, 15);
-	for (i = 0; i < one.a.accounts.locks.count; i++)
-		assert_memory_equal(&one.a.accounts.locks.all[i]->key,
-				    &more.a.accounts.locks.all[i]->key, sizeof(struct lock_key));
-	same_edges(&one.a.blame.direct, &more.a.blame.direct);
-	same_edges(&one.a.blame.roots, &more.a.blame.roots);
-	same_edges(&one.a.blame.kernel_overlap.edges, &more.a.blame.kernel_overlap.edges);
+	same_state(&one, &more);
+	assert_int_equal(one.a.accounts.locks.count, 15);
 	assert_true(one.a.blame.kernel_overlap.edges.n > 0);
-	same_sites(&one.a.findings, &more.a.findings);
+	/* GPUs of different parts, too, were idle at the same time. */
+	assert_int_equal(one.a.idle.n_gpus, 5);
+	for (i = 1; i < 5; i++)
+		assert_true(one.a.idle.gpus[0].together_ns[i] > 0);
 	assert_int_equal(account_avoidable_ns(&one.a.accounts), 3 * 100000);
 	assert_int_equal(account_avoidable_ns(&more.a.accounts), 3 * 100000);
-	for (i = 0; i < WORST_CALLS; i++)
-		assert_int_equal(one.a.blame.worst_calls[i].end_ns,
-				 more.a.blame.worst_calls[i].end_ns);
-	assert_int_equal(one.a.idle.n_gpus, more.a.idle.n_gpus);
 	/* The first reading has seen who uses the same GPU. */
 	groups_init(&groups, 3);
 	groups_by_use(&groups, &more.set);
@@ -269,6 +351,7 @@ static void test_logs_same_as_one(void **state)
 
 		read_with(&one, dir, "1");
 		read_with(&more, dir, "3");
+		same_state(&one, &more);
 		same_report(&one, &more);
 		close_log(&one);
 		close_log(&more);
