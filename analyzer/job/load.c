@@ -637,5 +637,4 @@ void job_release(struct job *job)
 	free(job->rows);
 	rank_parts_release(&job->parts);
 	arena_release(&job->texts);
-	*job = (struct job){0};
 }
