@@ -36,11 +36,10 @@ struct job_rank {
 	uint32_t host; /* index */
 	uint32_t gpu; /* index of its first one; UINT32_MAX: none */
 	uint64_t begin_ns, span_ns, dormant_ns, records, lost_records, calls, calls_ns, lost_ns;
-	uint64_t outside_ns, working_ns;
-	uint64_t operations, timed, captured, untimed;
+	uint64_t outside_ns;
+	uint64_t operations, timed;
 	bool sampled; /* not all of its operations that can be compared are here */
 	uint64_t cost_ppm_1;
-	bool ended;
 	struct job_part *parts; /* NULL: of a recording without, all of it; of the job's texts */
 	/* cover.c: of the recording of its first process */
 	const char *parts_words; /* "part 2", "parts 1-3, 5"; NULL as parts is */
@@ -89,8 +88,8 @@ struct job_host {
 };
 
 struct job_gpu {
-	const char *uuid, *name;
-	uint32_t host, ranks;
+	const char *uuid;
+	uint32_t host;
 };
 
 /* An operation that came long after the one like it before. */
@@ -179,7 +178,6 @@ struct job_sum {
 	uint64_t last; /* … and has so much */
 	UT_hash_handle hh;
 	uint64_t *cells; /* owned */
-	size_t key_bytes;
 	char key[];
 };
 
@@ -200,7 +198,6 @@ struct job {
 	uint64_t most_from_ns, most_until_ns; /* what most ranks cover, since begin_ns */
 	uint32_t *missing; /* numbers of ranks that are not there, of one job; owned */
 	size_t n_missing;
-	uint64_t n_unknown_causes;
 	const char *causes[JOB_CAUSES_MOST]; /* codes, by index */
 	size_t n_causes;
 	uint64_t compared, unaligned; /* operations that were compared, and that could not be */

@@ -110,10 +110,8 @@ static uint32_t gpu_of(struct loading *l)
 	free(key);
 	if (is_new) {
 		job->gpus = grow(job->gpus, job->n_gpus, sizeof(*job->gpus));
-		job->gpus[job->n_gpus++] =
-			(struct job_gpu){uuid, text_at(l, D_GPU, 0, D_GPU_name), l->rank->host, 0};
+		job->gpus[job->n_gpus++] = (struct job_gpu){uuid, l->rank->host};
 	}
-	job->gpus[index].ranks++;
 	return index;
 }
 
@@ -210,7 +208,7 @@ static void load_lost(struct loading *l, enum job_loss_of loss)
 	find_longest(l, loss);
 }
 
-static void load_sums(struct loading *l, bool is_first)
+static void load_sums(struct loading *l)
 {
 	struct job_rank *r = l->rank;
 	struct job *job = l->job;
@@ -224,13 +222,9 @@ static void load_sums(struct loading *l, bool is_first)
 	add_to(&job->calls_ns, SUM(calls_ns));
 	add_to(&job->lost_ns, SUM(lost_ns));
 	SUM(outside_ns);
-	SUM(working_ns);
 	SUM(operations);
 	SUM(timed);
-	SUM(captured);
-	SUM(untimed);
 #undef SUM
-	r->ended = (is_first || r->ended) && number_at(l, D_RANK, 0, D_RANK_ended);
 	r->cost_ppm_1 = max_u64(r->cost_ppm_1, number_at(l, D_RANK, 0, D_RANK_cost_ppm));
 	r->place = "";
 	for (loss = 0; loss < JOB_LOST_TO; loss++)
@@ -509,7 +503,7 @@ static void load_rank(struct loading *l, bool is_first)
 	if (l->rank->gpu == UINT32_MAX)
 		l->rank->gpu = gpu_of(l);
 	load_time(l, is_first);
-	load_sums(l, is_first);
+	load_sums(l);
 	l->rank->sampled |=
 		l->data->tables[D_MEET].n >=
 		digest_rows_at(&l->job->digest->schema.tables[D_MEET], l->job->digest->level);

@@ -33,7 +33,6 @@ static struct job_sum *sum_of(struct job_sum **sums, const struct digest_table_i
 		return sum;
 	sum = xcalloc(1, sizeof(*sum) + bytes);
 	memcpy(sum->key, key, bytes);
-	sum->key_bytes = bytes;
 	sum->cells = xcalloc(info->n_columns, sizeof(*sum->cells));
 	for (uint32_t i = 0; i < info->n_columns; i++)
 		if (info->columns[i].fold == DIGEST_CLEAR)

@@ -46,7 +46,6 @@ struct rank_group_sum *rank_group_get(struct ranks *ranks, const struct rank_ins
 		HASH_NEW(w->groups, group, key, key);
 		begin_group(group, comm);
 	}
-	group->sum.comm_members = (uint32_t)comm->n_members;
 	return group;
 }
 

@@ -105,7 +105,6 @@ struct rank_group {
 	uint64_t hash; /* the communicator's */
 	const char *comm_name; /* that the program gave it; empty: none */
 	uint32_t comm_ranks; /* that it has; 0 unknown */
-	uint32_t comm_members; /* of these, those that were recorded */
 	uint8_t func; /* enum spy_nccl_func */
 	uint64_t count, bytes; /* elements and bytes of each operation; 0: of several sizes */
 	bool graphs; /* these are launches of graphs with such operations */

@@ -33,7 +33,6 @@ struct track {
 	/* Of a counter: what is not written yet, and when the last was. */
 	uint64_t value, value_ns, written_ns;
 	bool open, any;
-	uint32_t described; /* the sink's own: where it has described the track last */
 };
 
 /* clang-format off */
