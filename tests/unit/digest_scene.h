@@ -9,11 +9,11 @@
 #ifndef CUDASPY_TESTS_DIGEST_SCENE_H
 #define CUDASPY_TESTS_DIGEST_SCENE_H
 
-#include <ctype.h>
 #include <jansson.h>
 #include "cmd_files/cmd_job.h"
 #include "digest/digest.h"
 #include "render/render.h"
+#include "scratch.h"
 
 struct scene {
 	struct digest *digest;
@@ -192,14 +192,8 @@ static inline void scene_shows(struct scene *s, const char *table, const char *k
 /* Its words are in the text report, on however many lines. */
 static inline void scene_says(struct scene *s, const char *words)
 {
-	char *text = scene_report(s, "text"), *from = text, *to = text;
+	char *text = scratch_squeeze(scene_report(s, "text"));
 
-	for (; *from; from++)
-		if (!isspace((unsigned char)*from))
-			*to++ = *from;
-		else if (to > text && to[-1] != ' ')
-			*to++ = ' ';
-	*to = '\0';
 	if (!strstr(text, words))
 		fail_msg("'%s' is not in:\n%s", words, text);
 	free(text);

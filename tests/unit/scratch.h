@@ -75,4 +75,18 @@ SCRATCH_UNUSED static void scratch_write(const char *path, const void *bytes, si
 	fclose(file);
 }
 
+/* However long its lines are: one blank for each row of blanks and ends of lines. Returns it. */
+SCRATCH_UNUSED static char *scratch_squeeze(char *text)
+{
+	char *from = text, *to = text;
+
+	for (; *from; from++)
+		if (*from != ' ' && *from != '\n')
+			*to++ = *from;
+		else if (to > text && to[-1] != ' ')
+			*to++ = ' ';
+	*to = '\0';
+	return text;
+}
+
 #endif

@@ -182,16 +182,9 @@ static inline void nothing(const struct story *s)
 /* Does the text report say that, on however many lines? */
 static inline bool is_said(const struct story *s, const char *words)
 {
-	char *one_line = calloc(1, strlen(s->shown) + 1);
-	const char *at;
-	size_t n = 0;
+	char *one_line = scratch_squeeze(strdup(s->shown));
 	bool said;
 
-	for (at = s->shown; *at; at++)
-		if (*at != '\n' && (*at != ' ' || (n && one_line[n - 1] != ' ')))
-			one_line[n++] = *at;
-		else if (*at == '\n' && n && one_line[n - 1] != ' ')
-			one_line[n++] = ' ';
 	said = strstr(one_line, words) != NULL;
 	free(one_line);
 	return said;

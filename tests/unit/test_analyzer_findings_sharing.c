@@ -291,6 +291,54 @@ static void test_mps_users(void **state)
 	silent(MPS_USERS("1000"), "mps-users");
 }
 
+/* Whose clients that server had: those of its host and user that found it. */
+static void test_clients_of_server(void **state)
+{
+	static const struct {
+		unsigned int pid, server, uid;
+		char boot;
+	} others[] = {{201, 50, 1000, 'b'},
+		      {202, 51, 1000, 'b'},
+		      {203, 50, 1001, 'b'},
+		      {204, 50, 1000, 'c'},
+		      {205, 0, 0, 'b'}};
+	static struct log log;
+	json_t *root, *turn;
+	char *text;
+
+	(void)state;
+	for (unsigned int first = 0; first < 2; first++) {
+		log.used = 0;
+		add(&log,
+		    "trace app.100 pid=100 program=\"app\" boot_id=b\nslot 0\n"
+		    "10ms mps initialised=0 uid=1001 daemon=40 server=50 server_uid=1000 pipe_directory=\"/tmp/mps\"\n"
+		    "210ms mps initialised=1 uid=1001 daemon=40 server=60 server_uid=1001 pipe_directory=\"/tmp/mps\"\n"
+		    "slot 1 tid=100\n9ms thread tid=100 name=\"app\"\n"
+		    "211ms call cuInit duration=201ms\n");
+		for (size_t i = first; i < sizeof(others) / sizeof(others[0]); i++) {
+			add(&log, "trace app.%u pid=%u program=\"app\" boot_id=%c\nslot 0\n",
+			    others[i].pid, others[i].pid, others[i].boot);
+			if (others[i].server)
+				add(&log,
+				    "1ms mps initialised=1 uid=%u daemon=40 server=%u server_uid=%u pipe_directory=\"/tmp/mps\"\n",
+				    others[i].uid, others[i].server, others[i].uid);
+			add(&log, "slot 1 tid=%u\n2ms call cuInit duration=1ms\n", others[i].pid);
+		}
+		root = report_on(log.text);
+		turn = json_array_get(json_object_get(root, "mps_turns"), 0);
+		assert_int_equal(number(turn, "waited_ns"), 200000000);
+		assert_int_equal(number(turn, "server"), 50);
+		assert_int_equal(number(turn, "server_user"), 1000);
+		assert_int_equal(number(turn, "user"), 1001);
+		json_decref(root);
+		text = scratch_squeeze(report_in("text", log.text));
+		if (!strstr(text, first ? "worked for user 1000 (processes that were not recorded)"
+					: "worked for user 1000 (app.201@boot:b)"))
+			fail_msg("%s", text);
+		free(text);
+	}
+}
+
 /* ---- CPUs ------------------------------------------------------------------------------------- */
 
 /* Thread 101 lacks a CPU for `lacked` of 50 ms; 102 waits for the GPU for 90 ms, and was on a CPU for
@@ -516,6 +564,7 @@ int main(void)
 		cmocka_unit_test(test_time_slicing),
 		cmocka_unit_test(test_mps_share),
 		cmocka_unit_test(test_mps_users),
+		cmocka_unit_test(test_clients_of_server),
 		cmocka_unit_test(test_mps_mostly),
 		cmocka_unit_test(test_lack_of_processes),
 		cmocka_unit_test(test_oversubscribed),

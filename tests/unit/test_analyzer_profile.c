@@ -7,11 +7,13 @@
 #include <cmocka.h>
 #include <errno.h>
 #include "cmd_read/cmd_report.h"
+#include "digest_scene.h"
 #include "scratch.h"
 #include "trace_text.h"
 #include "expect/profile.h"
 #include "account/evidence.h"
 #include "render/render.h"
+#include "sections/sections.h"
 
 struct fixture {
 	char *dir, path[300], other[300];
@@ -353,6 +355,81 @@ static void test_report(void **state)
 	free(text);
 }
 
+/* Copies of all sizes are a line, with the smallest and the largest; another kind of copy is another one. */
+static void test_costs(void **state)
+{
+	struct profile_class classes[] = {
+		{.function = (char *)"cudaLaunchKernel", .expected_ns = 2500, .samples = 400},
+		{.function = (char *)"cudaLaunchKernel",
+		 .key = {.flags = CLASS_COLD},
+		 .expected_ns = 90000,
+		 .samples = 8},
+		{.function = (char *)"cudaMallocAsync",
+		 .key = {.flags = CLASS_MEMORY | CLASS_COLD,
+			 .what = 16 | SPY_MEMOP_ALLOC,
+			 .kinds = SPY_MEM_DEVICE},
+		 .bytes = 4096,
+		 .expected_ns = 80000,
+		 .samples = 7},
+		{.function = (char *)"cudaMallocAsync",
+		 .key = {.flags = CLASS_MEMORY, .what = SPY_MEMOP_ALLOC, .kinds = SPY_MEM_DEVICE},
+		 .bytes = 4096,
+		 .expected_ns = 70000,
+		 .samples = 6},
+		COPY(4, 2000),
+		COPY(1 << 20, 100000),
+		COPY(4 << 20, 400000),
+		{.function = (char *)"cudaMemcpyAsync",
+		 .key = {.flags = CLASS_COPY | CLASS_COLD,
+			 .what = SPY_DIR_D2H,
+			 .kinds = SPY_MEM_DEVICE << 4 | SPY_MEM_PAGEABLE},
+		 .bytes = 4,
+		 .expected_ns = 9000,
+		 .samples = 1},
+		{.function = (char *)"cudaMemcpyAsync",
+		 .key = {.flags = CLASS_COPY | CLASS_COLD,
+			 .what = SPY_DIR_D2H,
+			 .kinds = SPY_MEM_DEVICE << 4 | SPY_MEM_PINNED},
+		 .bytes = 8,
+		 .expected_ns = 8000,
+		 .samples = 2},
+	};
+	const struct profile profile = {.driver = (char *)"13000",
+					.date = (char *)"today",
+					.gpus = (char *[]){(char *)"H200", (char *)"X"},
+					.n_gpus = 2,
+					.classes = classes,
+					.n_classes = ARRAY_SIZE(classes)};
+	struct report report;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	json_t *root;
+
+	(void)state;
+	report_init(&report, "test");
+	report_profile(&report, &profile);
+	assert_int_equal(renderer_show(renderer_find("json"), &report, out), 0);
+	assert_int_equal(renderer_show(renderer_find("text"), &report, out), 0);
+	fclose(out);
+	report_release(&report);
+	assert_non_null(strstr(text, "device to pageable, 4 B to 4.00 MiB"));
+	assert_non_null(strstr(text, "400.0 us"));
+	root = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
+	assert_non_null(root);
+	shows(root, "costs", "function what low_bytes low_ns high_bytes high_ns samples",
+	      "cudaLaunchKernel | - | 0 | 2500 | 0 | 2500 | 400\n"
+	      "cudaLaunchKernel | first one | 0 | 90000 | 0 | 90000 | 8\n"
+	      "cudaMallocAsync | alloc device of a pool, first one | 4096 | 80000 | 4096 | 80000 | 7\n"
+	      "cudaMallocAsync | alloc device | 4096 | 70000 | 4096 | 70000 | 6\n"
+	      "cudaMemcpyAsync | d2h device to pageable | 4 | 2000 | 4194304 | 400000 | 72\n"
+	      "cudaMemcpyAsync | d2h device to pageable, first one | 4 | 9000 | 4 | 9000 | 1\n"
+	      "cudaMemcpyAsync | d2h device to pinned, first one | 8 | 8000 | 8 | 8000 | 2\n");
+	shows(root, "profile", "gpus driver date classes", "H200 and others | 13000 | today | 9\n");
+	json_decref(root);
+	free(text);
+}
+
 /* A function that cost depends on something no class knows of is left out, and cold calls need to be
  * many. */
 static void test_make(void **state)
@@ -419,9 +496,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_round_trip), TEST(test_sizes),  TEST(test_damaged),
-		TEST(test_no_file),    TEST(test_choice), TEST(test_report),
-		TEST(test_make),       TEST(test_file),   TEST(test_not_written),
+		TEST(test_round_trip),  TEST(test_sizes),  TEST(test_damaged),
+		TEST(test_no_file),     TEST(test_choice), TEST(test_report),
+		TEST(test_costs),       TEST(test_make),   TEST(test_file),
+		TEST(test_not_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1172,6 +1172,10 @@ static void test_steps_by_nvtx(void **state)
 	conclude(job);
 	assert_int_equal(job->a.ranks.steps.by, RANK_STEPS_NVTX);
 	assert_non_null(strstr(job->a.ranks.steps.range->name, "step"));
+	/* Whichever thread has read it: the model's own name. */
+	i = job->a.ranks.steps.range->index;
+	assert_true(i < job->a.model.range_names.n);
+	assert_ptr_equal(job->a.model.range_names.all[i], job->a.ranks.steps.range);
 	assert_in_range(job->a.ranks.steps.count, STEPS - 1, STEPS);
 	assert_true(job->a.ranks.steps.n_slow >= 1);
 }
