@@ -40,7 +40,8 @@ class Module:
             if line.startswith("0x"):
                 lines = self.lines.setdefault(int(line, 16) + 1, [])
                 continue
-            where = re.match(re.escape(tree.path) + r"/((?:shim|analyzer|include)/.*):(\d+)", os.path.normpath(line))
+            # An object that ccache has may be of another clone's copy.
+            where = re.match(r"/.*/mutate/tree/((?:shim|analyzer|include)/.*):(\d+)", os.path.normpath(line))
             if where:
                 lines.append((where[1], int(where[2])))
 
