@@ -199,6 +199,23 @@ static void test_communicator(void **state)
 	assert_int_equal(session_bytes, sizeof(*said) + 2 * sizeof(*comm));
 }
 
+/* Which events each version has. */
+static void test_events_asked_for(void **state)
+{
+	(void)state;
+	for (version = 1; version <= NCCL_INTERFACES; version++) {
+		void *context;
+
+		nccl = interfaces[version];
+		assert_string_equal(nccl->name, "cudaspy");
+		context = new_comm();
+		assert_int_equal(mask, NCCL_EVENT_COLLECTIVE | NCCL_EVENT_P2P |
+					       (version >= 3 ? NCCL_EVENT_CHANNEL : 0) |
+					       (version >= 6 ? NCCL_EVENT_COPIES : 0));
+		nccl->finalize(context);
+	}
+}
+
 /* Interfaces 1 to 3: what a communicator is, its first operation says. */
 static void test_late_communicator(void **state)
 {
@@ -860,6 +877,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_communicator, begin),
+		cmocka_unit_test_setup(test_events_asked_for, begin),
 		cmocka_unit_test_setup(test_late_communicator, begin),
 		cmocka_unit_test_setup(test_operation, begin),
 		cmocka_unit_test_setup(test_handed_over_first, begin),

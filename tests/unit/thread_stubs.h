@@ -21,7 +21,7 @@
 struct spy_session *spy_session;
 __thread struct spy_thread *spy_self;
 bool spy_clock_is_counter;
-uint8_t spy_recorded_from;
+__attribute__((weak)) uint8_t spy_recorded_from; /* or recorded.c's */
 static uint64_t now;
 static struct spy_session session;
 static struct spy_board board;
