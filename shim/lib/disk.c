@@ -52,7 +52,7 @@ int spy_disk_reserve(int fd, off_t offset, size_t bytes)
 	return write_zeros(fd, offset, bytes);
 }
 
-int spy_disk_release(int fd, off_t offset, size_t bytes)
+void spy_disk_release(int fd, off_t offset, size_t bytes)
 {
 	int result;
 
@@ -60,5 +60,4 @@ int spy_disk_release(int fd, off_t offset, size_t bytes)
 		result = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
 				   (off_t)bytes);
 	} while (result < 0 && errno == EINTR);
-	return result < 0 ? -errno : 0;
 }

@@ -19,7 +19,7 @@ int spy_disk_allows(off_t offset, size_t bytes);
 int spy_disk_reserve(int fd, off_t offset, size_t bytes);
 
 /* Gives the space of [offset, offset + bytes) back, where the file system can: it reads as zeros, and the file stays as long as
- * it is. 0 or -errno. */
-int spy_disk_release(int fd, off_t offset, size_t bytes);
+ * it is. */
+void spy_disk_release(int fd, off_t offset, size_t bytes);
 
 #endif

@@ -236,6 +236,11 @@ int fallocate(int fd, int mode, off_t offset, off_t bytes)
 		errno = EOPNOTSUPP;
 		return -1;
 	}
+	if (interruptions) {
+		interruptions--;
+		errno = EINTR;
+		return -1;
+	}
 	return (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
 }
 
@@ -264,6 +269,33 @@ static void test_without_fallocate(void **state)
 	assert_int_equal(interruptions, 0);
 	assert_int_equal(fstat(fd, &status), 0);
 	assert_int_equal(status.st_size, 14096);
+	close(fd);
+}
+
+/* A part of a file's space is had, and given back, whatever interrupts it. */
+static void test_release(void **state)
+{
+	static char text[16384], found[sizeof(text)];
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	struct stat before, after;
+
+	(void)state;
+	interruptions = 2;
+	assert_int_equal(spy_disk_reserve(fd, 0, sizeof(text)), 0);
+	assert_int_equal(interruptions, 0);
+	memset(text, 'x', sizeof(text));
+	assert_int_equal(pwrite(fd, text, sizeof(text), 0), sizeof(text));
+	fsync(fd);
+	fstat(fd, &before);
+	interruptions = 2;
+	spy_disk_release(fd, 4096, 8192);
+	assert_int_equal(interruptions, 0);
+	fstat(fd, &after);
+	assert_int_equal(after.st_size, sizeof(text));
+	assert_int_equal(before.st_blocks - after.st_blocks, 8192 / 512);
+	memset(text + 4096, 0, 8192);
+	assert_int_equal(contents(found, sizeof(found)), sizeof(text));
+	assert_memory_equal(found, text, sizeof(text));
 	close(fd);
 }
 
@@ -426,6 +458,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_descriptor, begin, end),
 		cmocka_unit_test_setup_teardown(test_floor, begin, end),
 		cmocka_unit_test_setup_teardown(test_without_fallocate, begin, end),
+		cmocka_unit_test_setup_teardown(test_release, begin, end),
 		cmocka_unit_test_setup_teardown(test_modes, begin, end),
 		cmocka_unit_test_setup_teardown(test_names, begin, end),
 		cmocka_unit_test_setup_teardown(test_give, begin, end),

@@ -254,6 +254,53 @@ static void test_at_rest(void **state)
 	assert_int_equal(last()->flags, SPY_WAIT_UNFOLLOWED);
 }
 
+/* Which locks the thread has: as many as there are places, the last ones. */
+static void expect_holds(unsigned int n, const char *wanted)
+{
+	char found[SPY_HOLDS + 1] = "";
+	size_t length = 0;
+
+	for (unsigned int i = 0; i < SPY_HOLDS; i++)
+		if (self->holds[i])
+			found[length++] = (char)self->holds[i];
+	assert_string_equal(found, wanted);
+	assert_int_equal(self->n_holds, n);
+}
+
+static const void *named(int name)
+{
+	return (const void *)(uintptr_t)name;
+}
+
+static void test_table_of_holds(void **state)
+{
+	(void)state;
+	for (int name = 'a'; name <= 'c'; name++)
+		spy_hold_add(self, named(name));
+	expect_holds(3, "abc");
+	spy_hold_remove(self, named('c')); /* in turn: its place is free */
+	expect_holds(2, "ab");
+	spy_hold_remove(self, named('a')); /* out of turn: a hole */
+	expect_holds(2, "b");
+	spy_hold_remove(self, named('x')); /* it is none of these */
+	expect_holds(2, "b");
+	spy_hold_add(self, named('b')); /* twice */
+	expect_holds(3, "bb");
+	spy_hold_remove(self, named('b'));
+	expect_holds(2, "b");
+	spy_hold_remove(self, named('b'));
+	expect_holds(1, "");
+	/* Beyond the table the oldest is forgotten. */
+	for (int name = 'd'; name <= 'd' + SPY_HOLDS; name++)
+		spy_hold_add(self, named(name));
+	expect_holds(2 + SPY_HOLDS, "klefghij");
+	spy_hold_remove(self, named('d'));
+	expect_holds(2 + SPY_HOLDS, "klefghij");
+	spy_hold_remove(self, named('e'));
+	spy_hold_remove(self, named('l'));
+	expect_holds(1 + SPY_HOLDS, "kfghij");
+}
+
 /* Locks that name no holder: whose table has them. */
 static void test_readers(void **state)
 {
@@ -542,10 +589,11 @@ static void test_begins(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_mutex),     TEST(test_holders),        TEST(test_at_rest),
-		TEST(test_readers),   TEST(test_noncuda_thread), TEST(test_rows),
-		TEST(test_no_room),   TEST(test_free_rwlock),    TEST(test_no_room_at_all),
-		TEST(test_no_caller), TEST(test_frames),         TEST(test_begins),
+		TEST(test_mutex),          TEST(test_holders),        TEST(test_at_rest),
+		TEST(test_readers),        TEST(test_noncuda_thread), TEST(test_rows),
+		TEST(test_no_room),        TEST(test_free_rwlock),    TEST(test_no_room_at_all),
+		TEST(test_no_caller),      TEST(test_frames),         TEST(test_begins),
+		TEST(test_table_of_holds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,6 +32,7 @@ static struct spy_slot_page page;
 static uint8_t packets[2][1 << 18] __attribute__((aligned(4096)));
 static uint8_t session_records[1 << 20]; /* of the session's stream */
 static size_t session_bytes;
+static bool session_full;
 static int n_room; /* how often room was looked for … */
 static struct spy_thread *gets_slot; /* … and what thread the calling one becomes by that */
 static size_t read_at; /* records of a packet are read from here on */
@@ -50,11 +51,11 @@ void *spy_session_append(enum spy_event event, size_t bytes)
 {
 	struct spy_rec_other *record = (void *)(session_records + session_bytes);
 
-	if (!spy_session_active())
+	if (!spy_session_active() || session_full)
 		return NULL;
 	assert_true(session_bytes + bytes <= sizeof(session_records));
 	memset(record, 0xa5, bytes);
-	record->event = event;
+	*record = (struct spy_rec_other){.time = now, .event = event};
 	return record;
 }
 
@@ -104,6 +105,7 @@ static inline void begin_session(void)
 	session.pid = ++pid;
 	spy_session = &session;
 	session_bytes = 0;
+	session_full = false;
 	spy_recorded_from = SPY_RECORDED;
 	use_packet(&thread, 0);
 	spy_self = &thread;
