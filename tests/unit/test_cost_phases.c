@@ -23,7 +23,6 @@ static struct spy_thread threads[4];
 static uint64_t ahead; /* of the trace's clock is the time of day */
 static uint64_t delay_ns; /* of the calling thread, so far */
 static bool has_room;
-static struct spy_rec_window offered;
 static int n_windows; /* records of them */
 static int n_lost;
 static uint64_t rested_from, rested_until;
@@ -56,21 +55,8 @@ void spy_stack_rested(struct spy_thread *of, uint64_t from, uint64_t until)
 
 void *spy_session_offer(enum spy_event event, size_t bytes)
 {
-	assert_int_equal(event, SPY_EV_WINDOW);
-	assert_int_equal(bytes, sizeof(offered));
-	assert_true(spy_lock(&session.lock));
-	if (has_room) {
-		offered = (struct spy_rec_window){.head = {.event = event, .time = now}};
-		return &offered;
-	}
-	spy_unlock(&session.lock);
-	return NULL;
-}
-
-bool spy_lock_slowly(struct spy_lock *lock)
-{
-	(void)lock;
-	return false;
+	session_full = !has_room;
+	return spy_session_append(event, bytes);
 }
 
 void spy_thread_count_lost(struct spy_thread *of)
@@ -155,9 +141,10 @@ static void look(void)
 
 	spy_cost_look(now);
 	if (session_bytes != before) {
+		const struct spy_rec_window *record = (void *)(session_records + before);
+
 		n_windows++;
-		assert_int_equal(offered.state, was ? SPY_WINDOW_RECORDING : SPY_WINDOW_COUNTING);
-		spy_unlock(&session.lock);
+		assert_int_equal(record->state, was ? SPY_WINDOW_RECORDING : SPY_WINDOW_COUNTING);
 	}
 	assert_int_equal(was != spy_window_is_counting(), session_bytes != before);
 	assert_int_equal(session.lock.owner, 0);

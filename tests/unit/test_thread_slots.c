@@ -59,12 +59,6 @@ void spy_self_reset(void)
 	spy_self = &empty;
 }
 
-bool spy_lock_slowly(struct spy_lock *lock)
-{
-	(void)lock;
-	return false;
-}
-
 struct spy_slot_page *spy_board_page(struct spy_board *of, uint32_t slot)
 {
 	assert_ptr_equal(of, &board);

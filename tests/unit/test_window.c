@@ -40,12 +40,6 @@ void spy_own_stack_run(void (*work)(void *data), void *data)
 	work(data);
 }
 
-bool spy_lock_slowly(struct spy_lock *lock)
-{
-	(void)lock;
-	return false;
-}
-
 void *spy_session_offer(enum spy_event event, size_t bytes)
 {
 	return spy_session_append(event, bytes);
