@@ -78,6 +78,21 @@ static void test_counts(void **state)
 	assert_int_equal(spy_waiters_pauses(&lock), 0);
 }
 
+/* Locks that lie beside each other, and those at the same place of blocks of 16 KiB, have buckets of their own. */
+static void test_buckets(void **state)
+{
+	const uintptr_t from = 0x7f1234560000;
+
+	(void)state;
+	for (uintptr_t step = 16; step <= 16384; step *= 1024)
+		for (uintptr_t i = 1; i < SPY_WAITERS_BUCKETS; i++)
+			assert_int_not_equal(spy_waiters_bucket((const void *)from),
+					     spy_waiters_bucket((const void *)(from + i * step)));
+	for (uintptr_t i = 0; i < 16; i++) /* and the words of one only one */
+		assert_int_equal(spy_waiters_bucket((const void *)from),
+				 spy_waiters_bucket((const void *)(from + i)));
+}
+
 /* Not for the short time in which the next waiter comes. */
 static void test_stays_contended(void **state)
 {
@@ -266,6 +281,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_counts, begin),
+		cmocka_unit_test(test_buckets),
 		cmocka_unit_test_setup(test_stays_contended, begin),
 		cmocka_unit_test_setup(test_slow_lock_never_rests, begin),
 		cmocka_unit_test_setup(test_fast_lock_rests, begin),
