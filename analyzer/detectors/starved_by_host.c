@@ -147,7 +147,8 @@ const struct detector detector_starved_by_host = {
 		"then it is estimated what for. The place is that of the wait, where samples "
 		"found the thread, or the call that came too late. What other findings have of "
 		"the idle time does not count, nor what is compiled, imported or saved in the first quarter "
-		"of the work alone, which is named.",
+		"of the work alone, by the calls of the thread that feeds the GPU, and what other threads did "
+		"until then, which is named.",
 	.blind =
 		"What a thread does on a CPU outside of Python, and what Python calls in C, where the system does not let a process "
 		"interrupt its threads. Without NVML, and in runs of "

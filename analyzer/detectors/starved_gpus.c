@@ -43,20 +43,68 @@ static uint64_t ns_for(const struct starved_gpus_kind *kind, const struct idle *
 #define ONCE_PART 4 /* of the work: the first one */
 #define ONCE_MOST 0.9 /* of the time lies there */
 
-/* Of a GPU that one process uses: by cause, all of it, and what lies at the beginning. */
+/*
+ * Of a GPU that one process uses: work that is known (idle_is_work) is done once where it lies before the thread that feeds the GPU
+ * has made the first part of its calls. What else lies there, but not behind that work, belongs to it: a compiler's threads try
+ * what they compiled, and wait for programs that they start.
+ */
 struct at_begin {
+	uint64_t until,
+		work_until; /* in PROGRESS_UNIT_NS since the phase began; 0: unknown, or there is no such work */
 	double ns[IDLE_CAUSE_COUNT], early_ns[IDLE_CAUSE_COUNT];
 };
 
-static void see_begin(struct at_begin *gpu, const struct idle *idle, const struct idle_sum *sum,
-		      uint64_t ns)
+static uint64_t find_begin(const struct idle *idle, const struct idle_gpu *gpu)
 {
-	uint64_t all = idle->accounts->work.submissions[sum->process->trace->index];
+	const struct thread *feeder = gpu->n_processes == 1 ? gpu_feeder(idle, gpu) : NULL;
+	const struct host_thread *h = feeder ? host_thread_find(&idle->threads, feeder) : NULL;
+	const struct thread_account *c = h ? thread_account_of(idle->accounts, feeder) : NULL;
+	uint64_t begin_ns, ns;
 
-	gpu->ns[sum->key.cause] += (double)ns;
-	if (sum->progress)
-		gpu->early_ns[sum->key.cause] +=
-			(double)ns * progress_before(sum->progress, all / ONCE_PART);
+	if (!c || !h->clock)
+		return 0;
+	begin_ns = idle->accounts->expect->phases.all[gpu->processes[0]->trace->index].begin_ns;
+	ns = progress_clock_at(h->clock, c->recent_ops.progress_calls / ONCE_PART);
+	return (ns - min_u64(begin_ns, ns)) / PROGRESS_UNIT_NS;
+}
+
+/* Adds up what of these causes lies before that. */
+static void see_early(const struct idle *idle, const struct starved_gpus_kind *kind, bool of_work,
+		      struct at_begin *begins)
+{
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(idle, sum) : 0;
+		struct at_begin *begin;
+
+		if (!ns || idle_is_work(sum->key.cause) != of_work)
+			continue;
+		begin = &begins[gpu_of_sum(idle, sum)];
+		begin->ns[sum->key.cause] += (double)ns;
+		if (sum->progress)
+			begin->early_ns[sum->key.cause] +=
+				(double)ns *
+				progress_before(sum->progress,
+						of_work ? begin->until : begin->work_until);
+	}
+}
+
+static bool lies_early(const struct at_begin *begin, enum idle_cause cause)
+{
+	return begin->ns[cause] > 0 && begin->early_ns[cause] >= ONCE_MOST * begin->ns[cause];
+}
+
+static void find_work_until(const struct idle *idle, struct at_begin *begins)
+{
+	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+		size_t gpu = gpu_of_sum(idle, sum);
+		struct at_begin *begin = gpu < idle->n_gpus ? &begins[gpu] : NULL;
+
+		if (begin && sum->progress && idle_is_work(sum->key.cause) &&
+		    lies_early(begin, sum->key.cause))
+			begin->work_until =
+				max_u64(begin->work_until,
+					min_u64(progress_end(sum->progress), begin->until));
+	}
 }
 
 static void find_once(const struct starved_gpus_kind *kind, const struct idle *idle,
@@ -64,21 +112,17 @@ static void find_once(const struct starved_gpus_kind *kind, const struct idle *i
 {
 	struct at_begin *begins = xcalloc(idle->n_gpus + 1, sizeof(*begins));
 
-	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = is_of(sum, kind->causes) ? idle_price_left(idle, sum) : 0;
-
-		if (ns && idle_is_work(sum->key.cause))
-			see_begin(&begins[gpu_of_sum(idle, sum)], idle, sum, ns);
-	}
 	for (size_t i = 0; i < idle->n_gpus; i++)
-		for (unsigned int cause = 0;
-		     idle->gpus[i].n_processes == 1 && cause < IDLE_CAUSE_COUNT; cause++) {
-			double ns = begins[i].ns[cause];
-
-			if (!(ns > 0) || begins[i].early_ns[cause] < ONCE_MOST * ns)
+		begins[i].until = find_begin(idle, &idle->gpus[i]);
+	see_early(idle, kind, true, begins);
+	find_work_until(idle, begins);
+	see_early(idle, kind, false, begins);
+	for (size_t i = 0; i < idle->n_gpus; i++)
+		for (unsigned int cause = 0; cause < IDLE_CAUSE_COUNT; cause++) {
+			if (!lies_early(&begins[i], cause))
 				continue;
 			gpus[i].once |= 1ull << cause;
-			gpus[i].once_ns += (uint64_t)ns;
+			gpus[i].once_ns += (uint64_t)begins[i].ns[cause];
 		}
 	free(begins);
 }

@@ -87,21 +87,47 @@ bool gpu_waits_prove_work(const struct accounting *a, const struct idle_gpu *gpu
 	return true;
 }
 
+static bool feeds(const struct idle *idle, const struct idle_gpu *gpu, const struct thread *thread)
+{
+	const struct thread_account *c = thread_account_of(idle->accounts, thread);
+
+	return c && c->device == gpu->device && host_thread_find(&idle->threads, thread);
+}
+
+/* What of the working phase lies between its first call and its last one. */
+static uint64_t working_ns(const struct idle *idle, const struct thread *thread)
+{
+	const struct host_thread *h = host_thread_find(&idle->threads, thread);
+
+	return h->outside_ns + h->in_calls_ns;
+}
+
+/* By its calls, but for what it waited. */
+static double weight_of(const struct idle *idle, const struct thread *thread)
+{
+	const struct host_thread *h = host_thread_find(&idle->threads, thread);
+	double weight = (double)thread_account_of(idle->accounts, thread)->ring.n;
+
+	if (h->outside_ns)
+		weight *= 1 - (double)min_u64(h->waited_ns, h->outside_ns) / (double)h->outside_ns;
+	return weight;
+}
+
+/* One that feeds it for a short time alone, as one that tries what was compiled, may make more calls than the program does in all its
+ * work. */
 const struct thread *gpu_feeder(const struct idle *idle, const struct idle_gpu *gpu)
 {
 	const struct thread *thread, *best = NULL;
+	uint64_t longest_ns = 0;
 	double most = 0, weight;
 
+	for (thread = gpu->processes[0]->threads; thread; thread = thread->next)
+		if (feeds(idle, gpu, thread))
+			longest_ns = max_u64(longest_ns, working_ns(idle, thread));
 	for (thread = gpu->processes[0]->threads; thread; thread = thread->next) {
-		const struct thread_account *c = thread_account_of(idle->accounts, thread);
-		const struct host_thread *h = host_thread_find(&idle->threads, thread);
-
-		if (!c || c->device != gpu->device || !h)
+		if (!feeds(idle, gpu, thread) || working_ns(idle, thread) < longest_ns / 2)
 			continue;
-		weight = (double)c->ring.n;
-		if (h->outside_ns)
-			weight *= 1 - (double)min_u64(h->waited_ns, h->outside_ns) /
-					      (double)h->outside_ns;
+		weight = weight_of(idle, thread);
 		if (weight <= most)
 			continue;
 		most = weight;

@@ -131,6 +131,18 @@ static struct progress *progress_of(struct idle_sum *sum)
 	return sum->progress;
 }
 
+/* What takes less in all is too little to speak of. */
+static void see_progress(const struct phases *phases, struct idle_sum *sum,
+			 const struct idle_part *part, uint64_t ns)
+{
+	uint64_t begin_ns = phases->all[sum->process->trace->index].begin_ns;
+	uint64_t end_ns = part->at_ns + ns;
+
+	if (sum->ns < PROGRESS_UNIT_NS)
+		return;
+	progress_add(progress_of(sum), (end_ns - min_u64(begin_ns, end_ns)) / PROGRESS_UNIT_NS, ns);
+}
+
 struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 			       const struct process *process, const struct idle_part *part,
 			       uint64_t ns)
@@ -143,8 +155,8 @@ struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 		sum = *recent = find_sum(sums, process, key);
 	sum->ns += ns;
 	sum->count++;
-	if (unlikely(idle_is_work(part->cause)) && sums->work)
-		progress_add(progress_of(sum), sums->work->submissions[process->trace->index], ns);
+	if (sums->phases && !idle_in_a_call(part->cause))
+		see_progress(sums->phases, sum, part, ns);
 	/* Samples divide one time between two calls into several parts. */
 	sum->last_ns = ns + (part->at_ns && part->at_ns == sum->last_at_ns ? sum->last_ns : 0);
 	sum->last_at_ns = part->at_ns;
@@ -170,7 +182,7 @@ struct idle_sum *idle_sums_add_of(struct idle_sums *sums, uint64_t owner,
 	sum->ns += ns;
 	sum->long_ns += (uint64_t)((double)from->long_ns * share);
 	sum->count += count ?: 1;
-	if (from->progress && idle_is_work(part->cause))
+	if (from->progress && !idle_in_a_call(part->cause))
 		progress_add_of(progress_of(sum), from->progress, ns);
 	vote_meanwhile(sum, from->meanwhile, from->meanwhile_tid, ns);
 	see_longest(&sum->longest, part, longest_ns >= sum->longest_ns, sums->holds);
@@ -233,6 +245,7 @@ void host_threads_release(struct host_threads *threads)
 		free(h->gaps);
 		free(h->samples);
 		free(h->known);
+		free(h->clock);
 		loops_free(h->loops);
 		free(h);
 	}

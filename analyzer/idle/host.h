@@ -55,6 +55,8 @@ struct idle_holder {
 /* A thread that only hands work over has a call more often than that: it takes 5 to 50 us for each, from Python, too. */
 #define IDLE_LONG_NS 250000
 
+#define PROGRESS_UNIT_NS 1000000
+
 /* Parts at one place, summed. */
 struct idle_sum {
 	struct idle_sum_key {
@@ -77,8 +79,8 @@ struct idle_sum {
 	/* Of other waits for threads: where another one ran meanwhile, in most of their time (majority_moves); tid 0: several. */
 	const struct stack *meanwhile; /* NULL: unknown */
 	uint64_t meanwhile_lead_ns;
-	struct progress
-		*progress; /* of work that may be done once (idle_is_work); NULL: unknown; owned */
+	struct progress *
+		progress; /* by time, in PROGRESS_UNIT_NS since the phase began; NULL: unknown, or in calls; owned */
 	UT_hash_handle hh;
 };
 
@@ -90,7 +92,7 @@ struct idle_sums {
 	struct idle_sum
 		*recent[1 << IDLE_SUMS_RECENT_BITS]; /* found last, by some bits of the key */
 	bool holds; /* other threads forget stacks that nobody needs: those of longest parts are held */
-	const struct gpu_work *work; /* how far processes have come by now; NULL: unknown */
+	const struct phases *phases; /* NULL: unknown */
 };
 
 #define IDLE_SUMS_MOST (1u << 16) /* are told apart; then places are not */
@@ -195,6 +197,8 @@ struct host_thread {
 	/* busy.c: the last look at the scheduler's account, and all calls by then; in the working phase, ready and on no
 	 * CPU while it may have been in a call, at most; waits for a GPU since that look. */
 	uint64_t looked_ns, looked_in_calls_ns, lacked_ns, unsure_ns;
+	struct progress_clock *
+		clock; /* of calls by which it goes on (recent_ops.h); NULL: it has made few; owned */
 	struct loops *loops; /* NULL: it has not waited for a GPU for long; owned */
 };
 

@@ -12,7 +12,7 @@
 
 void idle_init(struct idle *idle, struct accounting *accounts)
 {
-	*idle = (struct idle){.accounts = accounts, .sums.work = &accounts->work};
+	*idle = (struct idle){.accounts = accounts, .sums.phases = &accounts->expect->phases};
 	idle->users = xcalloc(accounts->model->n_processes * WORK_DEVICES, sizeof(*idle->users));
 	idle->recorded = xcalloc(accounts->model->n_processes + 1, sizeof(*idle->recorded));
 	idle->profilers = xcalloc(accounts->model->n_processes + 1, sizeof(*idle->profilers));
@@ -387,6 +387,18 @@ static void add_own(void *data, const struct idle_part *part, uint64_t ns)
 			part, ns);
 }
 
+/* So few calls are no work: most threads of a program with thousands make no more. */
+#define CLOCK_FROM 8
+
+static void see_clock(struct host_thread *h, uint64_t calls, uint64_t ns)
+{
+	if (calls < CLOCK_FROM)
+		return;
+	if (unlikely(!h->clock))
+		h->clock = xcalloc(1, sizeof(*h->clock));
+	progress_clock_see(h->clock, calls, ns);
+}
+
 /* The thread's time since the last such call: the gap before this one part by part; other gaps were
  * short, and nothing was recorded in them. */
 static void see_thread(struct idle *idle, const struct record *record,
@@ -409,6 +421,7 @@ static void see_thread(struct idle *idle, const struct record *record,
 	    !phase_has(&idle->accounts->expect->phases, record->process, since_ns) ||
 	    !phase_has(&idle->accounts->expect->phases, record->process, record->ns))
 		return;
+	see_clock(h, c->recent_ops.progress_calls, record->ns);
 	calls_ns = min_u64(in_calls_ns - before_ns, record->ns - since_ns);
 	h->in_calls_ns += calls_ns;
 	h->gpu_ns += min_u64(gpu_ns, calls_ns);

@@ -76,12 +76,45 @@ static void test_in_proportion(void **state)
 	near_to(progress_before(&none, 7), 0);
 }
 
+/* 7 calls a second, and half of all calls after half of the time: no mark lies behind what it is asked for. */
+static void test_clock(void **state)
+{
+	struct progress_clock clock = {0};
+
+	(void)state;
+	assert_int_equal(progress_clock_at(&clock, 0), 0);
+	for (uint64_t i = 1; i <= 700; i++) {
+		progress_clock_see(&clock, i, i * 1000);
+		assert_in_range(progress_clock_at(&clock, i / 2), (i / 2 - i / 8) * 1000,
+				(i / 2 + 1) * 1000);
+	}
+	assert_int_equal(clock.each, 64);
+	/* Steps of many at once. */
+	clock = (struct progress_clock){0};
+	progress_clock_see(&clock, 1, 5);
+	progress_clock_see(&clock, 1000, 6);
+	assert_int_equal(progress_clock_at(&clock, 999), 6);
+	assert_int_equal(progress_clock_at(&clock, 500), 5);
+}
+
+static void test_end(void **state)
+{
+	struct progress progress = {0};
+
+	(void)state;
+	assert_int_equal(progress_end(&progress), 0);
+	progress_add(&progress, 0, 1);
+	assert_int_equal(progress_end(&progress), 1);
+	progress_add(&progress, 100, 1);
+	assert_int_equal(progress_end(&progress), 104);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_few),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_in_proportion),
+		cmocka_unit_test(test_few),           cmocka_unit_test(test_many),
+		cmocka_unit_test(test_in_proportion), cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -781,8 +781,9 @@ static void test_nvml_beside_copies(void **state)
 	assert_in_range(ns_of(gpu(s), "estimated_ns"), work_ns * 87 / 100, work_ns * 90 / 100);
 }
 
-/* Steps of 100 ms; at these three it compiles for 200 ms more. NVML saw the GPU at work for a tenth of the time. */
-static json_t *compiling_at(struct story *s, const unsigned int at[3])
+/* Steps of 100 ms; at these three it compiles for 200 ms more. NVML saw the GPU at work for a tenth of the time. Beside it a thread
+ * without Python makes so many launches, 3 ms apart, from the third step on. */
+static json_t *compiling_beside(struct story *s, const unsigned int at[3], unsigned int launches)
 {
 	struct samples m;
 
@@ -797,8 +798,19 @@ static json_t *compiling_at(struct story *s, const unsigned int at[3])
 		s->ns += compiles ? 200 * MS : 100 * MS;
 	}
 	launch(s, 0, 4000);
+	if (launches)
+		fputs("slot 3 tid=9\n1us thread tid=9 name=\"tf_xla\"\n", s->log);
+	for (unsigned int i = 0; i < launches; i++)
+		fprintf(s->log,
+			"%uus launch cudaLaunchKernel kernel=2 stream=9 caller=0x30 duration=4us\n",
+			205000 + 3000 * i);
 	conclude_with(s, &m);
 	return found(s, "starved-by-host");
+}
+
+static json_t *compiling_at(struct story *s, const unsigned int at[3])
+{
+	return compiling_beside(s, at, 0);
 }
 
 /* What is compiled for the sizes that come first is no loss of the loop; for new sizes again and again it is. */
@@ -819,6 +831,22 @@ static void test_compiled_once(void **state)
 		assert_in_range(number(finding, "cost_ns"), work_ns * 88 / 100, work_ns * 90 / 100);
 		assert_null(strstr(what(finding), "first quarter"));
 	}
+}
+
+/* A compiler's threads try what it made, with more launches than there are in all the work: what they do meanwhile is compiling, too,
+ * and the work has hardly begun. The twin: a thread that goes on to the end. */
+static void test_tried_once(void **state)
+{
+	static const unsigned int first[] = {2, 3, 4};
+	struct story *s = *state;
+	json_t *finding = compiling_beside(s, first, 180);
+
+	says(finding, "; compiling, computing on a CPU took ");
+	says(finding, "more, in the first quarter of the work alone");
+	says(finding, "was running Python, most of it at train.py:11 in load");
+	finding = compiling_beside(s, first, 2000);
+	assert_non_null(strstr(what(finding), "computing on a CPU for "));
+	assert_null(strstr(what(finding), "computing on a CPU took"));
 }
 
 /* A free in each step waits for the step's kernels; NVML saw the GPU at work for so much of the time. */
@@ -1325,6 +1353,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nothing_to_spare, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compiled_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_tried_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_launches, setup, teardown),
