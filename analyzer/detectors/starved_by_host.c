@@ -106,6 +106,8 @@ static const char *cure(const struct trace_set *set, struct arena *texts,
 
 	(void)set;
 	(void)texts;
+	if (starved_gpus_callback(h))
+		return starved_gpus_callback(h)->cure;
 	if (idle_is_work(cause))
 		return idle_cause_meanings[cause];
 	switch (cause) {

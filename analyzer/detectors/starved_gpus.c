@@ -11,7 +11,6 @@
 #include "base/median.h"
 #include "findings/gpu_use.h"
 #include "findings/idle_price.h"
-#include "idle/callers.h"
 #include "text/text.h"
 #include "text/where.h"
 
@@ -135,6 +134,17 @@ static bool has_place(const struct idle_sum *sum)
 	return sum->key.code || idle_in_a_call(sum->key.cause) || part->fn == NO_FUNCTION;
 }
 
+static void add_callback(struct starved_gpus *h, const struct idle_callback *callback, uint64_t ns)
+{
+	h->callback = h->callback ?: callback;
+	h->callback_ns += callback ? ns : 0;
+}
+
+const struct idle_callback *starved_gpus_callback(const struct starved_gpus *h)
+{
+	return h->callback_ns > h->ns / 2 ? h->callback : NULL;
+}
+
 static void add_sum(const struct starved_gpus_kind *kind, struct starved_gpus *h,
 		    const struct idle_sum *sum, uint64_t ns)
 {
@@ -144,6 +154,7 @@ static void add_sum(const struct starved_gpus_kind *kind, struct starved_gpus *h
 	}
 	h->ns += ns;
 	h->gaps += sum->count;
+	add_callback(h, idle_callback_of_stack(sum->longest.stack), ns);
 	if (sum->key.code && (!h->in_python || sum->ns > h->in_python->ns))
 		h->in_python = sum;
 }
@@ -323,6 +334,7 @@ static void add_gpu(struct starved_gpus *process, const struct starved_gpus *gpu
 	process->ns += gpu->ns;
 	process->beside_ns += gpu->beside_ns;
 	process->work_ns += gpu->work_ns;
+	add_callback(process, gpu->callback, gpu->callback_ns);
 	process->once |= gpu->once;
 	process->once_ns += gpu->once_ns;
 	process->gaps += gpu->gaps;
@@ -494,6 +506,15 @@ static const char *once_text(struct arena *texts, const struct starved_gpus *h)
 		      : "";
 }
 
+/* "; for 1.364 s of it jax.pure_callback called the program's own functions". */
+static const char *callback_text(struct arena *texts, const struct starved_gpus *h)
+{
+	if (!h->callback || h->callback_ns < h->ns / SHOWN_LEAST_PART)
+		return "";
+	return arena_printf(texts, "; for %s of it %s ran functions of the program on the host",
+			    text_time(texts, h->callback_ns), h->callback->name);
+}
+
 static const char *what(const struct starved_gpus_kind *kind, const struct idle *idle,
 			struct arena *texts, const struct starved_gpus *h)
 {
@@ -507,17 +528,18 @@ static const char *what(const struct starved_gpus_kind *kind, const struct idle 
 	if (kind->beside && h->beside_ns >= h->ns / SHOWN_LEAST_PART)
 		beside = arena_printf(texts, "; for %s more it slept, or waited for a connection",
 				      text_time(texts, h->beside_ns));
-	return arena_printf(
-		texts,
-		"%s %s waiting: %s %s for %s, %s of %s work, "
-		"while %s%s, which feeds %s, was %s%s%s%s",
-		kind->who_keeps(h), gpus, h->gpus > 1 ? "they" : "it",
-		h->gpu->estimated_ns ? "had nothing to do, as NVML says, at least"
-				     : "certainly had nothing to do",
-		text_time(texts, h->ns), text_percent(texts, (double)h->ns, (double)h->work_ns),
-		h->gpus > 1 ? "their" : "its", kind->of_thread, who,
-		h->gpus > 1 ? "one of them" : "it", causes_text(texts, h),
-		most_text(texts, idle->accounts->model, h), beside, once_text(texts, h));
+	return arena_printf(texts,
+			    "%s %s waiting: %s %s for %s, %s of %s work, "
+			    "while %s%s, which feeds %s, was %s%s%s%s%s",
+			    kind->who_keeps(h), gpus, h->gpus > 1 ? "they" : "it",
+			    h->gpu->estimated_ns ? "had nothing to do, as NVML says, at least"
+						 : "certainly had nothing to do",
+			    text_time(texts, h->ns),
+			    text_percent(texts, (double)h->ns, (double)h->work_ns),
+			    h->gpus > 1 ? "their" : "its", kind->of_thread, who,
+			    h->gpus > 1 ? "one of them" : "it", causes_text(texts, h),
+			    most_text(texts, idle->accounts->model, h), callback_text(texts, h),
+			    beside, once_text(texts, h));
 }
 
 /* ---- findings -------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #define CUDASPY_DETECTORS_STARVED_GPUS_H
 
 #include "findings/detector.h"
+#include "idle/callers.h"
 #include "idle/idle.h"
 
 #define STARVED_LEAST_PART 5 /* of the GPU's working phase */
@@ -21,6 +22,9 @@ struct starved_gpus {
 	bool several_lines; /* … at more than one line */
 	struct in_c in_c; /* … and what these call in C */
 	const struct idle_sum *in_python; /* the largest sum with a stack in Python */
+	const struct idle_callback
+		*callback; /* by which a framework calls functions of the program; NULL: none … */
+	uint64_t callback_ns; /* … and how much of ns passed in that */
 	const struct idle_gpu *gpu; /* one of them */
 	uint64_t by_cause[IDLE_CAUSE_COUNT];
 	/* What was done at the beginning of the work alone, and is no part of all that: the causes, 1 << cause or-ed, and the time. */
@@ -42,6 +46,9 @@ struct starved_gpus_kind {
 
 /* The cause with the most of the time. */
 enum idle_cause starved_gpus_cause(const struct starved_gpus *h);
+
+/* By which a framework called the program for most of it; NULL: for less. */
+const struct idle_callback *starved_gpus_callback(const struct starved_gpus *h);
 
 /* Were most of it waits for another thread, while one ran lines of Python that are known? */
 bool starved_gpus_ran_meanwhile(const struct starved_gpus *h);

@@ -9,6 +9,7 @@
 #include "python_lines.h"
 #include "site.h"
 #include "base/util.h"
+#include "idle/callers.h"
 #include "model/model.h"
 #include "symbols/symbolize.h"
 
@@ -138,6 +139,23 @@ static bool is_set(const struct finding *finding, const struct cure *cure)
 	return process && metadata_text(&process->trace->metadata, key);
 }
 
+/* Of copies for a function that the framework runs on the host: by their range, or by what called them. */
+static const char *cure_of_callback(const struct finding *finding)
+{
+	const struct finding_stacks *stacks = &finding->stacks;
+	const struct range_shares *ranges = finding->site ? finding->site->ranges : NULL;
+	const struct idle_callback *callback = NULL;
+
+	if (!finding->site || finding->remarks.wrong)
+		return NULL;
+	if (stacks->n_python)
+		callback = idle_callback_of_stack(stacks->python->costliest->stack);
+	for (size_t i = 0; ranges && i < ranges->n && !callback; i++)
+		if (ranges->all[i].ns > finding->site->cost.own_ns / 2)
+			callback = idle_callback_of_range(ranges->all[i].name);
+	return callback ? callback->cure : NULL;
+}
+
 const char *framework_cure(const struct finding *finding)
 {
 	const struct finding_stacks *stacks = &finding->stacks;
@@ -151,7 +169,7 @@ const char *framework_cure(const struct finding *finding)
 		if (strstr(finding->place.function, cures[i].calls) && is_called(code, &cures[i]) &&
 		    is_made_by(&finding->place, &cures[i]) && is_set(finding, &cures[i]))
 			return cures[i].words;
-	return framework_makes(finding);
+	return framework_makes(finding) ?: cure_of_callback(finding);
 }
 
 bool framework_words(const char *cure)
@@ -162,5 +180,5 @@ bool framework_words(const char *cure)
 	for (size_t i = 0; i < ARRAY_SIZE(made); i++)
 		if (made[i].words == cure)
 			return true;
-	return false;
+	return idle_is_callback_cure(cure);
 }

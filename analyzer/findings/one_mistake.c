@@ -203,13 +203,20 @@ static void join_cost(struct finding *f, struct finding *part)
 
 static bool same_cure(const struct finding *x, const struct finding *y)
 {
-	return x->fix == y->fix && x->origin.process == y->origin.process && x->site && y->site;
+	return x->fix == y->fix && x->origin.process == y->origin.process;
+}
+
+/* Is it about what is to be mended? Others have the cure of their pair. Of the whole run are those that a function of the program
+ * is at fault for. */
+static bool is_mended(const struct finding *f)
+{
+	return !f->site || framework_cure(f);
 }
 
 /* First where what is mended stands, then what it costs. */
 static bool comes_before(const struct finding *x, const struct finding *y)
 {
-	bool own = framework_cure(x), others = framework_cure(y);
+	bool own = is_mended(x), others = is_mended(y);
 
 	return own != others ? own : cost_ns(&x->cost) > cost_ns(&y->cost);
 }

@@ -297,3 +297,49 @@ const char *idle_profiler_of_stack(const struct stack *stack, bool *ends)
 	}
 	return NULL;
 }
+
+/* ---- what is called back ------------------------------------------------------------------------ */
+
+static const char cure_of_jax[] =
+	"jax.pure_callback, jax.io_callback and jax.debug.callback run Python on the host, within the "
+	"step: the GPU waits, and what goes in and comes out is copied through memory that is not pinned. "
+	"Write the function in jax.numpy, so that it is compiled with the step; or call it less often.";
+
+/* To be extended: a row each. */
+static const struct idle_callback callbacks[] = {
+	{"/jax/_src/callback.py", "pure_callback_impl", "TSL", "/pure_callback",
+	 "jax.pure_callback", cure_of_jax},
+	{"/jax/_src/callback.py", "io_callback_impl", "TSL", "/io_callback", "jax.io_callback",
+	 cure_of_jax},
+	{"/jax/_src/debugging.py", "debug_callback_impl", "TSL", "/debug_callback",
+	 "jax.debug.callback", cure_of_jax},
+};
+
+const struct idle_callback *idle_callback_of_stack(const struct stack *stack)
+{
+	for (uint8_t i = 0; stack && i < stack->n_python; i++)
+		for (size_t row = 0; row < ARRAY_SIZE(callbacks); row++) {
+			const struct python_code *code = code_of(stack, i, callbacks[row].file);
+
+			if (code && text_ends_with(code->function, callbacks[row].function))
+				return &callbacks[row];
+		}
+	return NULL;
+}
+
+const struct idle_callback *idle_callback_of_range(const struct range_name *range)
+{
+	for (size_t row = 0; row < ARRAY_SIZE(callbacks); row++)
+		if (!strcmp(range->domain, callbacks[row].domain) &&
+		    strstr(range->name, callbacks[row].range))
+			return &callbacks[row];
+	return NULL;
+}
+
+bool idle_is_callback_cure(const char *words)
+{
+	for (size_t row = 0; row < ARRAY_SIZE(callbacks); row++)
+		if (callbacks[row].cure == words)
+			return true;
+	return false;
+}

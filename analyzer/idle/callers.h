@@ -27,4 +27,20 @@ const char *idle_name_of_work(const struct process *process, const struct idle_p
 /* Does the stack go through the begin or the end of a profiler's recording: a table, too? Its name; NULL: it does not. */
 const char *idle_profiler_of_stack(const struct stack *stack, bool *ends);
 
+/* A framework that runs functions of the program on the host, in the midst of a step of the GPU's. */
+struct idle_callback {
+	const char *file,
+		*function; /* of it, in Python, that calls the program's: ends of their names */
+	const char *domain, *range; /* of NVTX, around that: a part of the name */
+	const char *name; /* as programs call it */
+	const char *cure;
+};
+
+/* By which the program's innermost function was called, or by which the copies in such a range are made; NULL: none. */
+const struct idle_callback *idle_callback_of_stack(const struct stack *stack);
+const struct idle_callback *idle_callback_of_range(const struct range_name *range);
+
+/* Are these words its cure? */
+bool idle_is_callback_cure(const char *words);
+
 #endif

@@ -849,6 +849,76 @@ static void test_tried_once(void **state)
 	assert_null(strstr(what(finding), "computing on a CPU took"));
 }
 
+static const char *severity(json_t *finding)
+{
+	return json_string_value(json_object_get(finding, "severity"));
+}
+
+static void is_cure(json_t *finding, const char *words)
+{
+	const char *fix = json_string_value(json_object_get(finding, "fix"));
+
+	if (!strstr(fix, words))
+		fail_msg("the cure is '%s', not '%s'", fix, words);
+}
+
+/* Steps of 100 ms in the program's function at line 11, which that function of JAX calls; a step's result is copied for it in that
+ * range. NVML saw the GPU at work for a tenth of the time. */
+static void called_back(struct story *s, const char *function, const char *range)
+{
+	struct samples m;
+
+	begin_on_gpu(s, &m);
+	fprintf(m.log,
+		"2us python_code code=9 first_line=1 file=\"/usr/lib/python3/site-packages/jax/_src/callback.py\" function=\"%s\"\n"
+		"2us place place=30 lines=1:11,9:93,2:22\n",
+		function);
+	fprintf(s->log, "2us range_name number=1 domain=\"TSL\" name=\"%s\"\n", range);
+	for (unsigned int i = 0; i < LONG_STEPS; i++) {
+		launch(s, 0, 4000);
+		fprintf(s->log, "%lluns range what=push name=1\n", (unsigned long long)s->ns + 100);
+		call(s, 1000, 10 * MS,
+		     "copy cudaMemcpyAsync stream=8 direction=d2h src=device dst=pageable "
+		     "bytes=8000000 caller=0x20");
+		fprintf(s->log, "%lluns range what=pop name=1\n", (unsigned long long)s->ns + 100);
+		sampled(&m, s->ns + MS, "place=30 state=1");
+		fprintf(m.log, "%lluns gpu_look device=0 busy=10\n",
+			(unsigned long long)s->ns + 2 * MS);
+		s->ns += 90 * MS;
+	}
+	launch(s, 0, 4000);
+	conclude_with(s, &m);
+}
+
+/* What JAX runs on the host, and copies for it, is one mistake. The twins: another function of the same file; another range. */
+static void test_callback(void **state)
+{
+	static const char callback[] = "Thunk:#name=jit(step)/pure_callback,hlo_op=pure_callback.1",
+			  dot[] = "Thunk:#name=jit(step)/dot_general,hlo_op=dot.1";
+	struct story *s = *state;
+	json_t *finding;
+
+	called_back(s, "pure_callback_impl", callback);
+	finding = found(s, "starved-by-host");
+	assert_non_null(finding);
+	says(finding,
+	     "; for 5.400 s of it jax.pure_callback ran functions of the program on the host");
+	says(finding, "; with 1 more finding that the same cure mends");
+	is_cure(finding, "Write the function in jax.numpy");
+	assert_int_equal(number(finding, "python_line"), 11);
+	assert_string_equal(severity(found(s, "pageable-copy")), "minor");
+
+	called_back(s, "_prepare", callback);
+	assert_string_equal(severity(found(s, "starved-by-host")), "problem");
+	assert_null(strstr(what(found(s, "starved-by-host")), "pure_callback"));
+	is_cure(found(s, "starved-by-host"), "Do it with fewer lines of Python");
+	is_cure(found(s, "pageable-copy"), "jax.pure_callback, jax.io_callback");
+
+	called_back(s, "pure_callback_impl", dot);
+	assert_null(strstr(what(found(s, "starved-by-host")), "more finding"));
+	is_cure(found(s, "pageable-copy"), "Pin the buffer");
+}
+
 /* A free in each step waits for the step's kernels; NVML saw the GPU at work for so much of the time. */
 static json_t *freeing(struct story *s, unsigned int busy_percent, const char *more)
 {
@@ -1354,6 +1424,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compiled_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tried_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_callback, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_launches, setup, teardown),
