@@ -432,8 +432,28 @@ static void test_circle(void **state)
 	check_circle(true);
 }
 
+/* What thread a's waits are due to, the waits of b are due to as well. */
+static void same_roots(const json_t *root, unsigned int a, unsigned int b)
+{
+	char of_a[64], of_b[64];
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "root_blame"), i, row)
+	{
+		const char *cause = json_string_value(json_object_get(row, "cause"));
+		int thread = (int)json_integer_value(json_object_get(row, "root"));
+
+		snprintf(of_a, sizeof(of_a), "waiter=%u root=%d cause=%s", a, thread, cause);
+		snprintf(of_b, sizeof(of_b), "waiter=%u root=%d cause=%s", b, thread, cause);
+		if (sum(root, "root_blame", of_a, "waited_ns") !=
+		    sum(root, "root_blame", of_b, "waited_ns"))
+			fail_msg("%s: not %s", of_a, of_b);
+	}
+}
+
 /* One wait of 60 us, three holders: the first from the lock itself, then who took it meanwhile; between
- * a release and the next taking it still is the last one's. */
+ * a release and the next taking it still is the last one's. Who waits for that thread all the time waits for the same ones. */
 static void test_convoy(void **state)
 {
 	json_t *root = report_on(
@@ -452,9 +472,17 @@ static void test_convoy(void **state)
 		      "slot 4 tid=104\n"
 		      "84us taken kind=mutex fn=cudaStreamCreate object=0x1000\n"
 		      "98us released kind=mutex fn=cudaStreamCreate object=0x1000\n"
-		      "99us op cudaStreamCreate duration=20us\n");
+		      "99us op cudaStreamCreate duration=20us\n"
+		      "slot 5 tid=105\n"
+		      "100us wait kind=mutex fn=cudaMemGetInfo duration=60us object=0x2000 holder=101 "
+		      "holder_fn=cudaMalloc\n"
+		      "102us call cudaMemGetInfo duration=70us\n");
 
 	(void)state;
+	assert_int_equal(sum(root, "blame", "waiter=105 holder=101", "waited_ns"), 60000);
+	assert_int_equal(sum(root, "root_blame", "waiter=105", "waited_ns"), 60000);
+	assert_int_equal(sum(root, "root_blame", "waiter=101", "waited_ns"), 60000);
+	same_roots(root, 105, 101);
 	assert_int_equal(sum(root, "blame", "waiter=101 holder=102", "waited_ns"), 20000);
 	assert_int_equal(sum(root, "blame", "waiter=101 holder=103", "waited_ns"), 24000);
 	assert_int_equal(sum(root, "blame", "waiter=101 holder=104", "waited_ns"), 16000);
