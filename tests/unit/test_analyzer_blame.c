@@ -457,26 +457,27 @@ static void same_roots(const json_t *root, unsigned int a, unsigned int b)
 static void test_convoy(void **state)
 {
 	json_t *root = report_on(
-		TRACE "slot 1 tid=101\n"
-		      "100us wait kind=mutex fn=cudaMalloc duration=60us object=0x1000 holder=102 "
-		      "holder_fn=cudaFree\n"
-		      "101us memory cudaMalloc duration=70us op=alloc kind=device\n"
-		      "slot 2 tid=102\n"
-		      "30us call cudaSetDevice duration=1us\n"
-		      "55us released kind=mutex fn=cudaFree object=0x1000\n"
-		      "60us memory cudaFree duration=25us op=free kind=device address=0x1\n"
-		      "slot 3 tid=103\n"
-		      "60us taken kind=mutex fn=cudaMallocHost object=0x1000\n"
-		      "80us released kind=mutex fn=cudaMallocHost object=0x1000\n"
-		      "82us memory cudaMallocHost duration=25us op=alloc kind=pinned\n"
-		      "slot 4 tid=104\n"
-		      "84us taken kind=mutex fn=cudaStreamCreate object=0x1000\n"
-		      "98us released kind=mutex fn=cudaStreamCreate object=0x1000\n"
-		      "99us op cudaStreamCreate duration=20us\n"
-		      "slot 5 tid=105\n"
-		      "100us wait kind=mutex fn=cudaMemGetInfo duration=60us object=0x2000 holder=101 "
-		      "holder_fn=cudaMalloc\n"
-		      "102us call cudaMemGetInfo duration=70us\n");
+		TRACE
+		"slot 1 tid=101\n"
+		"100us wait kind=mutex fn=cudaMalloc duration=60us object=0x1000 holder=102 "
+		"holder_fn=cudaFree\n"
+		"101us memory cudaMalloc duration=70us op=alloc kind=device\n"
+		"slot 2 tid=102\n"
+		"30us call cudaSetDevice duration=1us\n"
+		"55us released kind=mutex fn=cudaFree object=0x1000\n"
+		"60us memory cudaFree duration=25us op=free kind=device address=0x1\n"
+		"slot 3 tid=103\n"
+		"60us taken kind=mutex fn=cudaMallocHost object=0x1000\n"
+		"80us released kind=mutex fn=cudaMallocHost object=0x1000\n"
+		"82us memory cudaMallocHost duration=25us op=alloc kind=pinned\n"
+		"slot 4 tid=104\n"
+		"84us taken kind=mutex fn=cudaStreamCreate object=0x1000\n"
+		"98us released kind=mutex fn=cudaStreamCreate object=0x1000\n"
+		"99us op cudaStreamCreate duration=20us\n"
+		"slot 5 tid=105\n"
+		"100us wait kind=mutex fn=cudaMemGetInfo duration=60us object=0x2000 holder=101 "
+		"holder_fn=cudaMalloc\n"
+		"102us call cudaMemGetInfo duration=70us\n");
 
 	(void)state;
 	assert_int_equal(sum(root, "blame", "waiter=105 holder=101", "waited_ns"), 60000);
@@ -530,6 +531,30 @@ static void tell_turns(FILE *out, uint64_t threads, uint64_t thread, uint64_t tu
 	}
 }
 
+/* Pairs of threads: 16,384, and 4 for each thread and lock. Beyond these a waiter's time is known, and the holder's call, but not
+ * the holder. */
+static void check_pairs(const json_t *root, const char *table, const char *holder, uint64_t threads)
+{
+	uint64_t named = 0, others = 0,
+		 most = 16384 + 4 * (threads + 2); /* with slot 0 and the lock */
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, table), i, row)
+	{
+		if (json_integer_value(json_object_get(row, holder)))
+			named++;
+		else
+			others++;
+	}
+	if (threads <= 200) {
+		assert_int_equal(others, 0);
+		return;
+	}
+	assert_int_equal(named, most);
+	assert_in_range(others, 1, 2 * threads); /* two functions */
+}
+
 /* So many threads want one lock, and get it one after the other: it is known who had it, all the time. */
 static void check_crowd(uint64_t threads)
 {
@@ -546,6 +571,8 @@ static void check_crowd(uint64_t threads)
 	fclose(out);
 	root = report_on(text);
 	free(text);
+	check_pairs(root, "blame", "holder", threads);
+	check_pairs(root, "root_blame", "root", threads);
 	waited = fact(root, "waits", "lock_waited_ns");
 	assert_in_range(fact(root, "waits", "holder_known_ns"), waited / 1000 * 998, waited);
 	assert_in_range(sum(root, "root_blame", "cause=own", "waited_ns"), waited / 1000 * 985,
