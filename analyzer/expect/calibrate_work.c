@@ -9,7 +9,6 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "calibrate_work.h"
 
 #define REPEATS 24u
@@ -174,14 +173,6 @@ struct work {
 	char *pageable[2], *pinned[2], *device[2]; /* COPY_MAX bytes each */
 };
 
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* while (again(w, &loop)): so often, or for so long. */
 struct loop {
 	uint64_t begun_ns;
@@ -191,9 +182,9 @@ struct loop {
 static bool again(const struct work *w, struct loop *loop)
 {
 	if (!loop->done)
-		loop->begun_ns = clock_ns();
+		loop->begun_ns = now_ns();
 	if (loop->done >= w->repeats ||
-	    (loop->done >= w->repeats_min && clock_ns() - loop->begun_ns > LOOP_NS))
+	    (loop->done >= w->repeats_min && now_ns() - loop->begun_ns > LOOP_NS))
 		return false;
 	loop->done++;
 	return true;

@@ -100,6 +100,8 @@ static void test_devices(void **state)
 	assert_int_equal(first(&f, 62, 7, 5, SPY_CONTRACT_LAUNCH), COLD_KERNEL);
 	assert_int_equal(first(&f, 100, 7, 5, SPY_CONTRACT_LAUNCH), COLD_KERNEL);
 	assert_int_equal(first(&f, 63, 7, 5, SPY_CONTRACT_LAUNCH), COLD_NOT);
+	assert_true(knows(&f, 100, 7, SPY_CONTRACT_LAUNCH));
+	assert_true(knows(&f, 63, 7, SPY_CONTRACT_LAUNCH));
 	cold_marks_release(&f.marks);
 }
 

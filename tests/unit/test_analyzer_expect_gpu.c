@@ -104,6 +104,80 @@ static void test_full_queue(void **state)
 	assert_int_equal(class_of(&f->expect, "cudaLaunchKernel", "")->samples, 99 + 50);
 }
 
+/* The first launch is a cold one, 210 follow; then this, and 50 more. How many of these found room for sure? */
+static uint64_t with_room(unsigned int stream, unsigned int us, const char *const *between)
+{
+	struct fixture *f;
+	uint64_t samples;
+	void *state;
+
+	assert_int_equal(setup(&state), 0);
+	f = state;
+	for (unsigned int i = 0; i < 211; i++)
+		add_launch(f, stream, us);
+	for (unsigned int i = 0; i < 3 && between[i]; i++)
+		add(f, between[i]);
+	for (unsigned int i = 0; i < 50; i++)
+		add_launch(f, stream, us);
+	learn(f, NULL);
+	samples = class_of(&f->expect, "cudaLaunchKernel", "")->samples;
+	teardown(&state);
+	return samples;
+}
+
+/* A stream's queue has room for 200, and if launches take more than 50 us, for 64: until it is known to be done. */
+static void test_room(void **state)
+{
+#define RECORDED "op cudaEventRecord duration=1us stream=0x50 object=0x99"
+#define WAITED "op cudaEventSynchronize duration=700us object=0x99"
+	static const struct {
+		unsigned int stream, us;
+		const char *between[3];
+		uint64_t samples;
+	} cases[] = {
+		{5, 4, {NULL}, 199},
+		{5, 50, {NULL}, 199},
+		{5, 51, {NULL}, 63},
+		{5, 51, {"op cudaStreamSynchronize duration=9us stream=0x50"}, 63 + 50},
+		{5, 4, {"op cudaStreamSynchronize duration=9us stream=0x50"}, 249},
+		{5, 4, {"op cudaStreamSynchronize duration=9us stream=0x60"}, 199},
+		{5, 4, {"op cudaStreamSynchronize duration=9us stream=0x50 device=1"}, 249},
+		{5, 4, {"op cudaStreamSynchronize duration=9us stream=0x50 result=1"}, 199},
+		{5, 4, {"op cudaStreamSynchronize duration=9us stream=0x50 depth=1"}, 199},
+		{0, 4, {"op cudaStreamSynchronize duration=9us"}, 249},
+		{0, 4, {"op cudaStreamSynchronize duration=9us device=1"}, 199},
+		{5, 4, {"op cudaDeviceSynchronize duration=9us"}, 249},
+		{5, 4, {"op cudaDeviceSynchronize duration=9us device=1"}, 199},
+		{5, 4, {"op cudaStreamQuery duration=1us stream=0x50 result=600"}, 199},
+		/* Another stream has work, too. */
+		{5,
+		 4,
+		 {"launch cudaLaunchKernel duration=4us kernel=1 stream=0x60",
+		  "op cudaStreamSynchronize duration=9us stream=0x50"},
+		 250},
+		{5,
+		 4,
+		 {"launch cudaLaunchKernel duration=4us kernel=1 stream=0x60",
+		  "op cudaStreamSynchronize duration=9us stream=0x60"},
+		 200},
+		/* An event behind all of it; not behind all; another one. */
+		{5, 4, {RECORDED, WAITED}, 249},
+		{5,
+		 4,
+		 {RECORDED, "launch cudaLaunchKernel duration=4us kernel=1 stream=0x50", WAITED},
+		 199},
+		{5, 4, {RECORDED, "op cudaEventSynchronize duration=700us object=0x98"}, 199},
+		{5, 4, {"op cudaEventRecord duration=1us stream=0x60 object=0x99", WAITED}, 199},
+		/* Another thread, in the same slot. */
+		{5, 4, {"thread tid=8 name=\"other\""}, 249},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(with_room(cases[i].stream, cases[i].us, cases[i].between),
+				 cases[i].samples);
+}
+
 static void add_copy(struct fixture *f, const char *what, unsigned int bytes, unsigned int us)
 {
 	add(f, "copy cudaMemcpyAsync duration=%uus stream=0x50 %s bytes=%u", us, what, bytes);
@@ -218,10 +292,9 @@ static void test_gpu_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_synchronise), TEST(test_never_idle),
-		TEST(test_others_work), TEST(test_others_stream),
-		TEST(test_event),       TEST(test_full_queue),
-		TEST(test_copies),      cmocka_unit_test(test_gpu_waits),
+		TEST(test_synchronise),   TEST(test_never_idle), TEST(test_others_work),
+		TEST(test_others_stream), TEST(test_event),      cmocka_unit_test(test_room),
+		TEST(test_full_queue),    TEST(test_copies),     cmocka_unit_test(test_gpu_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
