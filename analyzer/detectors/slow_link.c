@@ -104,7 +104,7 @@ static const char *rate_words(struct arena *texts, double bytes)
 static void conclude(const struct ranks *ranks, struct found *found)
 {
 	struct arena *texts = found->texts;
-	double link = ranks->n > 1 ? least_link(ranks) : 0;
+	double link = least_link(ranks);
 	struct slow slow = find_slow(ranks, link);
 	const struct rank *rank;
 	struct finding *finding;

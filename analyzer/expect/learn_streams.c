@@ -249,7 +249,7 @@ static inline void learn_call(struct learner *l, const struct record *record)
 	bool rested = record_time(record) - l->called >= l->pause + record_cycles(record);
 
 	l->called = record_time(record);
-	if (unlikely(l->waited_ns | l->kernel_ns | l->not_running_ns) || unlikely(l->lost) ||
+	if (unlikely(l->waited_ns | l->not_running_ns) || unlikely(l->lost) ||
 	    unlikely(!signature->class) || !signature->only_submits ||
 	    unlikely(signature->waits->sort != GPU_WAIT_QUEUE)) {
 		learn_any(l, record, signature, b, ns, rested);

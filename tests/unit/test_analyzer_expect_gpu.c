@@ -168,6 +168,7 @@ static void test_room(void **state)
 		 199},
 		{5, 4, {RECORDED, "op cudaEventSynchronize duration=700us object=0x98"}, 199},
 		{5, 4, {"op cudaEventRecord duration=1us stream=0x60 object=0x99", WAITED}, 199},
+		{5, 4, {"op cudaEventSynchronize duration=700us"}, 199},
 		/* Another thread, in the same slot. */
 		{5, 4, {"thread tid=8 name=\"other\""}, 249},
 	};
@@ -176,6 +177,37 @@ static void test_room(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_int_equal(with_room(cases[i].stream, cases[i].us, cases[i].between),
 				 cases[i].samples);
+}
+
+/* Ten launches of 100 us, of which the thread was seen waiting for 97 us, or was kept from running: the first is no
+ * work of its own, and who had no CPU teaches nothing. */
+static void test_launches_that_wait(void **state)
+{
+	static const char *const seen[] = {
+		"wait kind=mutex fn=cudaLaunchKernel duration=97us object=0x1000",
+		"wait kind=ioctl fn=cudaLaunchKernel duration=97us object=0x21",
+		"sched window=100us not_running=97us",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(seen); i++) {
+		struct fixture *f;
+		void *own;
+
+		assert_int_equal(setup(&own), 0);
+		f = own;
+		for (unsigned int k = 0; k < 10; k++)
+			add_launch(f, 5, 3);
+		for (unsigned int k = 0; k < 10; k++) {
+			add(f, seen[i]);
+			add_launch(f, 5, 100);
+		}
+		learn(f, NULL);
+		expect_number(&f->expect, "cudaLaunchKernel", "", EXPECT_CLEAN, 3000);
+		assert_int_equal(class_of(&f->expect, "cudaLaunchKernel", "")->samples,
+				 i < 2 ? 19 : 9);
+		teardown(&own);
+	}
 }
 
 static void add_copy(struct fixture *f, const char *what, unsigned int bytes, unsigned int us)
@@ -292,9 +324,16 @@ static void test_gpu_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_synchronise),   TEST(test_never_idle), TEST(test_others_work),
-		TEST(test_others_stream), TEST(test_event),      cmocka_unit_test(test_room),
-		TEST(test_full_queue),    TEST(test_copies),     cmocka_unit_test(test_gpu_waits),
+		TEST(test_synchronise),
+		TEST(test_never_idle),
+		TEST(test_others_work),
+		TEST(test_others_stream),
+		TEST(test_event),
+		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_launches_that_wait),
+		TEST(test_full_queue),
+		TEST(test_copies),
+		cmocka_unit_test(test_gpu_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

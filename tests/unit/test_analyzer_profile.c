@@ -324,6 +324,9 @@ static void test_choice(void **state)
 	assert_int_equal(choose("/nonexistent", "13000", "NVIDIA H200"), -ENOENT);
 	setenv("CUDASPY_PROFILE", f->path, 1);
 	assert_int_equal(choose(NULL, "13001", "NVIDIA H200"), 0);
+	setenv("CUDASPY_PROFILE", "", 1); /* as if it were not set */
+	assert_int_equal(choose(NULL, "13000", "NVIDIA H200"), 1);
+	assert_int_equal(choose("", "13000", "NVIDIA H200"), 1);
 	unsetenv("CUDASPY_PROFILE");
 	/* One that was only found, and not named, does not keep a report from being made. */
 	scratch_write(path, "{", 1);
