@@ -183,24 +183,21 @@ static void test_short(void **state)
 		"load");
 }
 
-/* A sample each in two functions, and one without a place, which they share: rounded, they have more than there is. The rest is a line's. */
-static void test_rounded(void **state)
+/* Samples in these places, and no others; nothing is lost, whatever is rounded. */
+static void divided_among(struct story *s, const char *const places[4])
 {
-	static const char *const places[] = {"place=20 state=1 weight=2001",
-					     "place=21 state=1 weight=2001", "state=1 weight=2001",
-					     "place=1 state=1 weight=20010"};
-	struct story *s = *state;
 	struct samples m;
 
 	begin_with(s, "probes=1");
 	begin_samples(&m);
 	fputs("2us place place=20 frames=0x401040 function=0x401001\n"
-	      "2us place place=21 frames=0x402040 function=0x402001\n",
+	      "2us place place=21 frames=0x402040 function=0x402001\n"
+	      "2us place place=24 frames=0x403040 function=0x403001\n",
 	      m.log);
 	for (unsigned int i = 0; i < STEPS; i++) {
 		launch(s, 0, 4000);
 		wait_for_stream(s, MS, 0x20);
-		if (i < ARRAY_SIZE(places))
+		if (i < 4)
 			sampled(&m, s->ns + 3 * MS, places[i]);
 		s->ns += 6 * MS;
 	}
@@ -208,8 +205,23 @@ static void test_rounded(void **state)
 	wait_for_stream(s, MS, 0x20);
 	conclude_with(s, &m);
 	assert_int_equal(charged(s, NULL, NULL), STEPS * 6 * MS);
+}
+
+/* A sample each in two functions, and one without a place, which they share: rounded, they have more than there is. The rest
+ * is a line's. Three functions that share one have less than there is. */
+static void test_rounded(void **state)
+{
+	struct story *s = *state;
+
+	divided_among(s, (const char *[]){"place=20 state=1 weight=2001",
+					  "place=21 state=1 weight=2001", "state=1 weight=2001",
+					  "place=1 state=1 weight=20010"});
 	assert_in_range(charged(s, "python", "train.py:11 in load"), STEPS * 4 * MS,
 			STEPS * 5 * MS);
+	divided_among(s, (const char *[]){"place=20 state=1 weight=10000",
+					  "place=21 state=1 weight=10000",
+					  "place=24 state=1 weight=10000", "state=1 weight=10000"});
+	assert_int_equal(charged(s, "cpu", "between"), STEPS * 6 * MS / 40000);
 }
 
 static const char *in_few(unsigned int i)
