@@ -300,8 +300,7 @@ static void bound_waits(const struct idle *idle, struct finding *finding, struct
 	uint64_t waits_ns = finding->site->hidden_ns;
 	struct cost *cost = &finding->cost;
 
-	if (!cost->gain_known || waits_ns <= most_ns + most_ns / 4 ||
-	    cost->gain_high_ns >= cost_ns(cost))
+	if (waits_ns <= most_ns + most_ns / 4 || cost->gain_high_ns >= cost_ns(cost))
 		return;
 	cost->gain_high_ns = min_u64(cost_ns(cost), cost->gain_high_ns + waits_ns - most_ns);
 	finding->what = arena_printf(

@@ -68,6 +68,25 @@ static void tell(struct story *s, void (*between)(struct story *s), const char *
 	conclude(s);
 }
 
+/* A ring has room for all entries until it has the most that it may have, and then no more than that. */
+static void test_ring(void **state)
+{
+	static const size_t most[] = {4, 64, 1024};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(most); i++) {
+		size_t size = 0;
+		void *ring = NULL;
+
+		for (uint64_t n = 0; n < 3 * most[i]; n++) {
+			ring = ring_grow(ring, &size, n, most[i], 8);
+			assert_true(n < size || size == most[i]);
+			assert_true(size <= most[i] && size <= 4 * (n + 1));
+		}
+		free(ring);
+	}
+}
+
 static void sleeps(struct story *s)
 {
 	outside(s, 2 * MS, "kind=sleep caller=0x30");

@@ -769,6 +769,72 @@ static void test_pinning_thread(void **state)
 	assert_true(charged(s, "python", "train.py:11 in load") > 0);
 }
 
+/* Steps of 100 ms. Thread 7 asks for so many of these whether a GPU is done, and runs Python; thread 9, if there is one, waits for a lock,
+ * and computes. NVML saw the GPU at work for a tenth of the time. */
+static void fed_by_two(struct story *s, unsigned int asks_ms, unsigned int waits_ms)
+{
+	struct samples m;
+	unsigned int i;
+
+	begin_on_gpu(s, &m);
+	for (i = 1; i <= LONG_STEPS; i++) {
+		s->ns = i * 100ull * MS;
+		launch(s, 0, 4000);
+		fprintf(s->log, "%lluns outside kind=query object=0x70 caller=0x30 duration=%ums\n",
+			(unsigned long long)s->ns + asks_ms * MS, asks_ms);
+		sampled(&m, s->ns + (asks_ms + 1) * MS, "place=1 state=1");
+		fprintf(m.log, "%lluns gpu_look device=0 busy=10\n",
+			(unsigned long long)s->ns + (asks_ms + 2) * MS);
+	}
+	s->ns = i * 100ull * MS;
+	launch(s, 0, 4000);
+	if (waits_ms)
+		fputs("slot 3 tid=9\n1us thread tid=9 name=\"feeder\"\n", s->log);
+	for (i = 1; waits_ms && i <= LONG_STEPS + 1; i++)
+		fprintf(s->log,
+			"%u010us launch cudaLaunchKernel kernel=2 stream=9 caller=0x20 duration=4us\n"
+			"%ums outside kind=mutex object=0x1000 caller=0x40 duration=%ums\n",
+			i * 100, i * 100 + waits_ms + 1, waits_ms);
+	conclude_with(s, &m);
+}
+
+static void is_nearly(uint64_t ns, double part, uint64_t whole_ns)
+{
+	uint64_t wanted = (uint64_t)(part * (double)whole_ns);
+
+	assert_in_range(ns, wanted - min_u64(wanted, whole_ns / 50), wanted + whole_ns / 50);
+}
+
+/* What all feeders did counts, but for asking; of a wait for another thread what no feeder worked meanwhile. What is left they waited for a GPU. */
+static void test_nvml_of_feeders(void **state)
+{
+	static const struct {
+		unsigned int asks_ms, waits_ms;
+		double python, cpu, lock, waited; /* of the work's time */
+	} cases[] = {
+		{50, 0, 0.5, 0, 0, 0.39},
+		{5, 0, 0.89, 0, 0, 0},
+		/* 50 + 40 + 10 of 60 */
+		{50, 60, 0.89 * 50 / 100, 0.89 * 40 / 100, 0.89 * 10 / 100, 0},
+		{30, 60, 0.89 * 70 / 110, 0.89 * 40 / 110, 0, 0},
+		{90, 80, 0.89 * 10 / 100, 0.89 * 20 / 100, 0.89 * 70 / 100, 0},
+	};
+	struct story *s = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t work_ns;
+
+		fed_by_two(s, cases[i].asks_ms, cases[i].waits_ms);
+		work_ns = ns_of(gpu(s), "work_ns");
+		is_nearly(ns_of(gpu(s), "estimated_ns"), 0.89, work_ns);
+		is_nearly(charged(s, "python", "train.py:11"), cases[i].python, work_ns);
+		is_nearly(charged(s, "cpu", NULL), cases[i].cpu, work_ns);
+		is_nearly(charged(s, "lock", NULL), cases[i].lock, work_ns);
+		is_nearly(charged(s, "cuda-wait", NULL), cases[i].waited, work_ns);
+		assert_int_equal(charged(s, "gpu-query", NULL), 0);
+	}
+}
+
 /* A GPU that copies runs no kernel, and is not idle: each step copies 90 MB, which may take 30 ms of 100. */
 static void test_nvml_beside_copies(void **state)
 {
@@ -1431,6 +1497,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nvml_of_a_second, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lines_of_a_function, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pinning_thread, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nvml_of_feeders, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvml_beside_copies, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_to_spare, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_waits, setup, teardown),
