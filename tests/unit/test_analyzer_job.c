@@ -183,15 +183,18 @@ static void test_slow_gpus(void **state)
 
 #define STEP_NS (10 * (uint64_t)MS)
 #define STEPS 100
+#define SAMPLED 1024 /* of a rank: there may be more */
 #define EPOCH_NS (1000 * (uint64_t)1000 * MS)
 
 /* A job in which all meet each 10 ms. */
 struct meeting {
 	unsigned int ranks, hosts; /* ranks of a host follow each other */
-	uint64_t late_ns[16][STEPS];
+	unsigned int steps; /* if not STEPS */
+	unsigned int all; /* operations, of which steps are a sample; if not the same */
+	uint64_t late_ns[16][SAMPLED];
 	bool by_gpu[16]; /* it submits in time */
 	unsigned int work[16]; /* operations of its GPU, if not 3 */
-	uint64_t slow_ns[STEPS]; /* by so much the step is longer */
+	uint64_t slow_ns[SAMPLED]; /* by so much the step is longer */
 	int64_t clock_ns[16]; /* of a host: off by */
 };
 
@@ -218,17 +221,19 @@ static void meets(struct scene *s, const struct meeting *m, unsigned int k, unsi
 
 static void tell_meetings(struct scene *s, const struct meeting *m)
 {
+	unsigned int steps = m->steps ?: STEPS;
+
 	for (unsigned int k = 0; k < m->ranks; k++) {
 		unsigned int host = k * m->hosts / m->ranks;
 		uint64_t base_ns = EPOCH_NS + (uint64_t)m->clock_ns[host], at_ns = 0;
 
 		rank(s,
-		     "rank_1=%u host=%c span_ns=2s begin_ns=%llu base_ns=%llu timer_base_ns=%us "
+		     "rank_1=%u host=%c span_ns=%us begin_ns=%llu base_ns=%llu timer_base_ns=%us "
 		     "operations=%u timed=%u",
-		     k + 1, 'a' + host, (unsigned long long)base_ns, (unsigned long long)base_ns,
-		     k + 5, STEPS, STEPS);
+		     k + 1, 'a' + host, steps > STEPS ? 40 : 2, (unsigned long long)base_ns,
+		     (unsigned long long)base_ns, k + 5, m->all ?: steps, m->all ?: steps);
 		row(s, "gpus", "uuid=GPU-%u", k);
-		for (unsigned int step = 0; step < STEPS; step++) {
+		for (unsigned int step = 0; step < steps; step++) {
 			at_ns += m->slow_ns[step];
 			meets(s, m, k, step, at_ns);
 			at_ns += STEP_NS;
@@ -311,6 +316,24 @@ static void test_late_ranks(void **state)
 		come_late(&m, cases[i].from, cases[i].to);
 		tell_meetings(&s, &m);
 		scene_shows(&s, "differences", "about who", cases[i].expected);
+	}
+}
+
+/* Of 2048 operations half are there: 0.2 ms in each of these is 2 % of 10 ms, which is no more; in all of them it is 4 %. */
+static void test_sampled(void **state)
+{
+	static struct meeting m = {.ranks = 3, .hosts = 1, .steps = SAMPLED};
+
+	(void)state;
+	for (unsigned int step = 0; step < SAMPLED; step++)
+		m.late_ns[2][step] = (190 + step % 5 * 5) * US; /* 200 on average */
+	for (unsigned int half = 0; half < 2; half++) {
+		struct scene s = {0};
+
+		m.all = half ? 2 * SAMPLED : SAMPLED;
+		tell_meetings(&s, &m);
+		scene_shows(&s, "differences", "who cause cost_ns",
+			    half ? "rank 2 | python | 409580000\n" : "");
 	}
 }
 
@@ -871,6 +894,7 @@ int main(void)
 		cmocka_unit_test(test_late_host),
 		cmocka_unit_test(test_late_ranks),
 		cmocka_unit_test(test_late_gpu),
+		cmocka_unit_test(test_sampled),
 		cmocka_unit_test(test_slow_steps),
 		cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_missing_ranks),

@@ -77,9 +77,30 @@ static void test_noise(void **state)
 	assert_true(is_said(s, "because its thread got no CPU"));
 }
 
+/* What time was lost by: the most first; what is less than a thousandth of it is not said. */
+static void test_lost_by(void **state)
+{
+	struct story *s = *state;
+
+	for (unsigned int more = 0; more < 2; more++) {
+		begin(s);
+		for (int i = 0; i < 8; i++) {
+			call(s, 1000, 2000,
+			     "memory cudaMalloc op=alloc kind=device bytes=64 caller=0x30");
+			call(s, 1000, 10000, "op cudaEventRecord stream=8 object=0x99 caller=0x40");
+		}
+		waits(s, 90 * MS);
+		has_no_cpu(s, more ? 95000 : 85000);
+		conclude(s);
+		assert_true(is_said(s, more ? "by locks (90.00 ms), not running (95.00 us) not lost"
+					    : "by locks (90.00 ms) not lost"));
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {STORY_TEST(test_alike), STORY_TEST(test_noise)};
+	const struct CMUnitTest tests[] = {STORY_TEST(test_alike), STORY_TEST(test_noise),
+					   STORY_TEST(test_lost_by)};
 
 	return RUN_WITH_FINDINGS(tests);
 }
