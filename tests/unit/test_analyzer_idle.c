@@ -944,6 +944,7 @@ static void test_idle_together(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ring),
 		cmocka_unit_test_setup_teardown(test_causes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_small_bound, setup, teardown),

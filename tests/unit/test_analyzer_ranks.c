@@ -54,6 +54,7 @@ struct job {
 	struct trace_set set;
 	struct analysis a;
 	bool open;
+	bool many; /* operations, too: its report is not noted */
 	uint64_t wait[RANKS][RANKS]; /* truth: rank for rank */
 	int noise;
 	uint32_t random;
@@ -131,7 +132,7 @@ static void note_digests(const struct job *job)
 static void close_analysis(struct job *job)
 {
 	if (job->open) {
-		if (job->ranks <= NOTED_MOST) {
+		if (job->ranks <= NOTED_MOST && !job->many) {
 			note_report(job);
 			note_digests(job);
 		}
@@ -1999,6 +2000,59 @@ static void test_many_ranks(void **state)
 	near_to(rank(job, 0)->wait_ns, 20 * MS, 200 * US);
 }
 
+/* More sizes than are told apart: the rest of a function is one group. */
+static void test_many_sizes(void **state)
+{
+	struct job *job = *state;
+	uint64_t operations = 0, rest = 0;
+	unsigned int i;
+
+	job->many = true;
+	begin(job, 2);
+	for (i = 0; i < RANK_GROUPS_MOST; i++)
+		collective_of(job, i % 2 ? "AllGather" : "AllReduce", 1000 + i, UINT32_MAX);
+	conclude(job);
+	assert_int_equal(job->a.ranks.n_groups, RANK_GROUPS_MOST / 2 + 2);
+	for (i = 0; i < job->a.ranks.n_groups; i++) {
+		const struct rank_group *group = &job->a.ranks.groups[i];
+
+		operations += group->operations;
+		rest += group->count ? 0 : group->operations;
+		assert_int_equal(group->bytes, 4 * group->count);
+		assert_int_equal(!group->count, group->operations > 1);
+	}
+	assert_int_equal(operations, RANK_GROUPS_MOST);
+	assert_int_equal(rest, RANK_GROUPS_MOST / 2);
+}
+
+/* Rank 1 is at 60 places between two operations, at which all but one of its lateness is small: what is kept are the large ones. */
+static void test_many_places(void **state)
+{
+	struct job *job = *state;
+	const struct idle_sum *sum;
+	uint64_t ns = 0;
+	unsigned int i, k;
+
+	begin(job, 2);
+	for (i = 0; i < STEPS; i++) {
+		for (k = 0; k < 60; k++)
+			sleeps(&job->told[1], k == 5 ? 3 * MS : (20 + k) * US, 0x1000 + 16 * k);
+		for (k = 0; k < 2; k++)
+			launch(&job->told[k], 100 * US);
+		all_reduce(job);
+		for (k = 0; k < 2; k++)
+			synchronizes(&job->told[k]);
+	}
+	conclude(job);
+	check(job, 200 * US);
+	for (sum = job->a.idle.sums.by_key; sum; sum = sum->hh.next)
+		if (sum->key.owner == idle_owner_rank(rank(job, 1)->index) &&
+		    sum->longest.address == 0x1050)
+			ns += sum->ns;
+	near_to(ns, (STEPS - 1) * 3 * (uint64_t)MS, 9 * MS); /* the first step's is the start's */
+	assert_true(rank(job, 1)->late_ns > ns + (STEPS - 2) * 48 * 40 * (uint64_t)US);
+}
+
 static void test_many(void **state)
 {
 	struct job *job = *state;
@@ -2653,6 +2707,8 @@ int main(void)
 		RANKS_TEST(test_many_ranks),
 		RANKS_TEST(test_many),
 		RANKS_TEST(test_nothing_beside),
+		RANKS_TEST(test_many_sizes),
+		RANKS_TEST(test_many_places),
 		RANKS_TEST(test_exposed),
 		RANKS_TEST(test_on_behalf),
 		RANKS_TEST(test_on_behalf_beside_loader),
