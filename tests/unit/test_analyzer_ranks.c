@@ -1142,12 +1142,13 @@ static void test_steps_of_a_rank(void **state)
 	assert_int_equal(rank(job, 1)->steps, job->a.ranks.steps.count);
 }
 
-static void test_steps_by_nvtx(void **state)
+/* first: the rank by which steps are counted. */
+static void steps_by_nvtx(struct job *job, unsigned int first)
 {
-	struct job *job = *state;
 	unsigned int i, k, n;
 
 	begin(job, 2);
+	computes(&job->told[!first], US);
 	for (i = 0; i < STEPS; i++) {
 		for (k = 0; k < job->ranks; k++) {
 			struct teller *t = &job->told[k];
@@ -1179,6 +1180,12 @@ static void test_steps_by_nvtx(void **state)
 	assert_ptr_equal(job->a.model.range_names.all[i], job->a.ranks.steps.range);
 	assert_in_range(job->a.ranks.steps.count, STEPS - 1, STEPS);
 	assert_true(job->a.ranks.steps.n_slow >= 1);
+}
+
+static void test_steps_by_nvtx(void **state)
+{
+	steps_by_nvtx(*state, 0);
+	steps_by_nvtx(*state, 1);
 }
 
 /* No times of GPUs: what NCCL's thread saw, on one host; on two hosts nothing. */

@@ -120,6 +120,23 @@ static json_t *why(const struct fixture *f, const char *word)
 	return root;
 }
 
+/* In words, on however long lines. */
+static void says(const struct fixture *f, const char *log, const char *word, const char *words)
+{
+	char trace[400], output[320],
+		*argv[] = {(char *)"why", output, (char *)(uintptr_t)word, trace, NULL}, *text;
+
+	scratch_write(f->log, log, strlen(log));
+	tt_make(f->log, f->dir);
+	snprintf(trace, sizeof(trace), "%s/b.2", f->dir);
+	snprintf(output, sizeof(output), "--output=%s", f->out);
+	assert_int_equal(command_why.run(&command_why, 4, argv), 0);
+	text = scratch_squeeze(scratch_read(f->out, NULL));
+	if (!strstr(text, words))
+		fail_msg("'%s' is not in: %s", words, text);
+	free(text);
+}
+
 /* The calls that the answer shows: how many, and the only function and lock of theirs. */
 static void expect(const struct fixture *f, const char *word, size_t calls, const char *function,
 		   const char *lock)
@@ -212,10 +229,55 @@ static void test_names(void **state)
 	expect_threads(f, "thread0", "thread 109", 1, 109);
 }
 
+#define OTHER "trace b.2 pid=2 program=\"b\" probes=1\nslot 1 tid=7\n1us thread tid=7 name=\"a\"\n"
+
+/* Of functions of whose calls there are no records, how often they were called. */
+static void test_only_counted(void **state)
+{
+	static const char log[] = OTHER "1ms call cuInit duration=9us\n"
+					"2ms nested cuMemAlloc_v2 duration=5us depth=1\n"
+					"2ms nested cuMemAlloc_v2 duration=3us depth=1\n"
+					"2ms memory cudaMalloc duration=9us op=alloc kind=device\n"
+					"counter cudaGetDevice 12\ncounter cuFuncGetAttribute 1\n";
+	const struct fixture *f = *state;
+
+	says(f, log, "cudaGetDevice",
+	     "called 12 times, and only counted: it never waits, so there are no records of its calls");
+	says(f, log, "cuFuncGetAttribute",
+	     "called 1 time, and only counted: inside other calls, which contain its waits, or because "
+	     "CUDASPY_COUNT names it (CUDASPY_TRACE=cuFuncGetAttribute records each)");
+	says(f, log, "cuMemAlloc_v2",
+	     "called 2 times, only inside other calls, which contain its waits: report --verbose --nested "
+	     "has both");
+}
+
+/* Of threads of one name eight are named. */
+static void test_many_threads(void **state)
+{
+	char log[2048] = "trace b.2 pid=2 program=\"b\"\n";
+	const struct fixture *f = *state;
+	size_t used = strlen(log);
+
+	for (unsigned int i = 1; i <= 9; i++) {
+		used += (size_t)snprintf(
+			log + used, sizeof(log) - used,
+			"slot %u tid=%u\n%uus thread tid=%u name=\"twin\"\n1ms call cuInit duration=9us\n",
+			i, 100 + i, i, 100 + i);
+		if (i == 8)
+			says(f, log, "twin",
+			     "8 threads: twin (101), twin (102), twin (103), twin (104), twin (105), twin (106), "
+			     "twin (107), twin (108) waited");
+	}
+	says(f, log, "twin",
+	     "9 threads: twin (101), twin (102), twin (103), twin (104), twin (105), twin (106), twin (107), "
+	     "twin (108), ... waited");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {TEST(test_words), TEST(test_subjects), TEST(test_names)};
+	const struct CMUnitTest tests[] = {TEST(test_words), TEST(test_subjects), TEST(test_names),
+					   TEST(test_only_counted), TEST(test_many_threads)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
