@@ -1,6 +1,6 @@
 /*
- * tests/unit/test_analyzer_digest.c: merges of digests: whatever the order and the tree, the bytes are the same, also beyond
- * all bounds; what is equal counts once, what differs is refused; damaged bytes and other versions are seen.
+ * tests/unit/test_analyzer_digest.c: digests that are made smaller; what is equal counts once, what differs is refused, and why; damaged
+ * bytes and other versions are seen; texts; dumps. (Merges in any order: test_analyzer_digest_trees.c.)
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,189 +8,10 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdlib.h>
+#include "digest_made.h"
 #include "digest_scene.h"
 #include "job/job.h"
 #include "scratch.h"
-
-/* ---- made by chance -------------------------------------------------------------------------- */
-
-static uint64_t state_of_chance;
-
-static uint64_t chance(uint64_t below)
-{
-	state_of_chance = state_of_chance * 6364136223846793005ull + 1442695040888963407ull;
-	return below ? (state_of_chance >> 33) % below : 0;
-}
-
-/* Numbers of all lengths, and many equal ones. */
-static uint64_t any_number(void)
-{
-	uint64_t number = chance(4) ? chance(8) : (chance(UINT32_MAX) << 31) + chance(UINT32_MAX);
-
-	return number >> chance(40);
-}
-
-static uint64_t any_text(struct digest *digest, uint64_t of)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "text %llu %s", (unsigned long long)chance(of),
-		 chance(3) ? "" : "\xc3\xa4\"<");
-	return digest_texts_add(&digest->texts, text);
-}
-
-static void add_rows(struct digest *digest, struct digest_data *data, uint32_t table, uint64_t n)
-{
-	const struct digest_table_info *info = &digest->schema.tables[table];
-	uint32_t column;
-
-	while (n-- > 0) {
-		uint64_t *row = digest_data_add(data, table);
-
-		for (column = 0; column < info->n_columns; column++)
-			row[column] = info->columns[column].type == DIGEST_TEXT
-					      ? any_text(digest, 50)
-					      : any_number();
-	}
-}
-
-/* The digest of one rank; the same one for the same number and seed. */
-static struct digest *make(uint64_t rank, uint64_t seed, unsigned int rows)
-{
-	struct digest *digest = digest_new();
-	struct digest_data data;
-	uint64_t *row;
-	uint32_t i;
-
-	state_of_chance = rank * 1000003 + seed;
-	digest_data_init(&data, &digest->schema);
-	add_rows(digest, &data, D_RANK, 1);
-	row = data.tables[D_RANK].cells;
-	row[D_RANK_job] = digest_texts_add(&digest->texts, rank % 7 ? "job" : "another");
-	row[D_RANK_rank_1] = rank + 1;
-	row[D_RANK_restarts] = 0;
-	row[D_RANK_place] = 0;
-	for (i = 1; i < digest->schema.n_tables; i++)
-		add_rows(digest, &data, i, chance(rows));
-	assert_int_equal(digest_add(digest, &data, "made"), 0);
-	digest_data_release(&data);
-	return digest;
-}
-
-/* ---- bytes ----------------------------------------------------------------------------------- */
-
-struct file {
-	uint8_t *bytes;
-	size_t n;
-};
-
-static struct file written(struct digest *digest)
-{
-	struct file file;
-
-	digest_write(digest, &file.bytes, &file.n);
-	digest_free(digest);
-	return file;
-}
-
-static struct digest *read_back(const struct file *file)
-{
-	struct digest *digest = digest_new();
-
-	assert_int_equal(digest_read(digest, "file", file->bytes, file->n), 0);
-	return digest;
-}
-
-static void assert_same(const struct file *a, const struct file *b)
-{
-	assert_int_equal(a->n, b->n);
-	assert_memory_equal(a->bytes, b->bytes, a->n);
-}
-
-/* ---- trees ----------------------------------------------------------------------------------- */
-
-static void shuffle(struct file *files, size_t n)
-{
-	size_t i;
-
-	for (i = n; i > 1; i--) {
-		size_t j = chance(i);
-		struct file file = files[i - 1];
-
-		files[i - 1] = files[j];
-		files[j] = file;
-	}
-}
-
-/* Merges files[0, n) by a tree drawn by chance, now and then by way of bytes, and some twice. */
-static struct digest *merge_some(const struct file *files, size_t n)
-{
-	struct digest *a, *b;
-	size_t cut, again;
-	struct file file;
-
-	if (n == 1)
-		return read_back(files);
-	cut = 1 + chance(n - 1);
-	again = chance(4) ? 0 : chance(n - cut + 1);
-	a = merge_some(files, cut + again);
-	b = merge_some(files + cut, n - cut);
-	if (chance(2)) {
-		assert_int_equal(digest_merge(a, b), 0);
-		digest_free(b);
-	} else {
-		file = written(b);
-		assert_int_equal(digest_read(a, "part", file.bytes, file.n), 0);
-		free(file.bytes);
-	}
-	return a;
-}
-
-static void check_trees(size_t n, unsigned int rows, unsigned int trees, uint64_t seed)
-{
-	struct file *files = calloc(n, sizeof(*files)), first, other;
-	struct digest *all = digest_new();
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		files[i] = written(make(i, seed, rows));
-	for (i = 0; i < n; i++)
-		assert_int_equal(digest_read(all, "one", files[i].bytes, files[i].n), 0);
-	assert_int_equal(all->n_ranks, n);
-	assert_int_equal(all->level, digest_level(n));
-	first = written(all);
-	while (trees-- > 0) {
-		state_of_chance = seed * 77 + trees;
-		shuffle(files, n);
-		other = written(merge_some(files, n));
-		assert_same(&first, &other);
-		free(other.bytes);
-	}
-	other = written(read_back(&first));
-	assert_same(&first, &other);
-	free(other.bytes);
-	free(first.bytes);
-	for (i = 0; i < n; i++)
-		free(files[i].bytes);
-	free(files);
-}
-
-static void test_trees(void **state)
-{
-	uint64_t seed;
-
-	(void)state;
-	for (seed = 1; seed <= 8; seed++)
-		check_trees(2 + seed * 3, 60, 6, seed);
-}
-
-/* More ranks than have room for all rows: levels 1 and 2. */
-static void test_trees_of_many(void **state)
-{
-	(void)state;
-	check_trees(300, 60, 1, 101);
-	check_trees(530, 30, 1, 102);
-}
 
 /* ---- smaller --------------------------------------------------------------------------------- */
 
@@ -870,8 +691,6 @@ static void test_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trees),
-		cmocka_unit_test(test_trees_of_many),
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_job_sums),

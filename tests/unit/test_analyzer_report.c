@@ -7,6 +7,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <jansson.h>
+#include "cmd_files/cmd_digest.h"
+#include "cmd_files/cmd_job.h"
 #include "cmd_read/cmd_report.h"
 #include "scratch.h"
 #include "trace_text.h"
@@ -63,7 +65,59 @@ static char *report_as(const struct fixture *f, const char *below, const char *r
 	return text;
 }
 
-static json_t *report_on(const struct fixture *f, const char *below, const char *run)
+/* How much is lost of that kind. */
+static int64_t loss(json_t *root, const char *kind)
+{
+	json_t *row;
+	int64_t sum = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "losses"), i, row)
+	{
+		if (!strcmp(json_string_value(json_object_get(row, "kind")), kind))
+			sum += json_integer_value(json_object_get(row, "count"));
+	}
+	return sum;
+}
+
+static void same(json_t *a, const char *a_key, json_t *b, const char *b_key)
+{
+	assert_int_equal(json_integer_value(json_object_get(a, a_key)),
+			 json_integer_value(json_object_get(b, b_key)));
+}
+
+/* The digest of the same traces lacks the same, and has as much. */
+static void digest_agrees(json_t *root, const char *path)
+{
+	static const char *const kinds[] = {"no_metadata", "no_board", "streams",   "calls",
+					    "files",       "records",  "no_stream", "dropped",
+					    "packets",     "damaged",  "disordered"};
+	json_t *summary = json_object_get(root, "summary"), *job;
+	struct digest *digest = digest_new();
+	char *text = NULL;
+	size_t size, i;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(digest_traces(digest, &path, 1, NULL, NULL), 0);
+	assert_int_equal(job_show_digest(digest, renderer_find("json"), true, out), 0);
+	fclose(out);
+	digest_free(digest);
+	job = json_loads(text, 0, NULL);
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (loss(job, kinds[i]) != loss(root, kinds[i]))
+			fail_msg("losses '%s': %lld and %lld", kinds[i],
+				 (long long)loss(job, kinds[i]), (long long)loss(root, kinds[i]));
+	same(summary, "calls", json_object_get(job, "job"), "calls");
+	same(summary, "call_ns", json_object_get(job, "job"), "calls_ns");
+	same(summary, "records", json_object_get(job, "job"), "records");
+	same(summary, "lost_records", json_object_get(job, "job"), "lost_records");
+	same(json_object_get(root, "waits"), "lost_ns", json_object_get(job, "job"), "lost_ns");
+	json_decref(job);
+	free(text);
+}
+
+/* One whose processes digests read one by one, so that they need not agree. */
+static json_t *report_on_set(const struct fixture *f, const char *below, const char *run)
 {
 	char *text = report_as(f, below, run, "json");
 	json_t *root = NULL;
@@ -75,6 +129,17 @@ static json_t *report_on(const struct fixture *f, const char *below, const char 
 				    "cudaspy-report-2");
 	}
 	free(text);
+	return root;
+}
+
+static json_t *report_on(const struct fixture *f, const char *below, const char *run)
+{
+	json_t *root = report_on_set(f, below, run);
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, below);
+	if (root && !run)
+		digest_agrees(root, path);
 	return root;
 }
 
@@ -389,16 +454,6 @@ static void test_named_twice(void **state)
 }
 
 /* The count of that kind of loss; 0 if there is none. */
-static int64_t loss(json_t *root, const char *kind)
-{
-	size_t i;
-
-	for (i = 0; i < rows(root, "losses"); i++)
-		if (!strcmp(text(root, "losses", (int)i, "kind"), kind))
-			return number(root, "losses", (int)i, "count");
-	return 0;
-}
-
 static void in_trace(const struct fixture *f, const char *name, char path[512])
 {
 	snprintf(path, 512, "%s/a.1/%s", f->dir, name);
@@ -724,7 +779,7 @@ static void test_absurd_time(void **state)
 	     "clock frequency=1000000\nslot 1 tid=7\n10us call cudaDeviceSynchronize\n"
 	     "trace b.2 pid=2 program=\"b\" boot_id=b clock_source=tsc start_realtime_ns=2\n"
 	     "slot 1 tid=8\n0x20000000000000 call cudaDeviceSynchronize\n");
-	root = report_on(*state, "", NULL);
+	root = report_on_set(*state, "", NULL);
 	assert_int_equal(number(root, "summary", -1, "calls"), 1);
 	json_decref(root);
 }
