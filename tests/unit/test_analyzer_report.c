@@ -844,6 +844,57 @@ static void test_copies(void **state)
 	assert_int_equal(calls_in(whole, copy), 2);
 }
 
+/* What of its time a process recorded, by windows that open and close at these times, in ms; it is there from 0 to 100 ms. */
+static void test_windows(void **state)
+{
+	static const struct {
+		const char *windows;
+		unsigned int processes;
+		const char *recorded;
+		int64_t n, recorded_ns;
+	} cases[] = {
+		{"", 1, NULL, 0, 0},
+		{"0us window state=closed\n", 1,
+		 "nothing: no window was opened (--capture-range, --delay, cudaspy start)", 0, 0},
+		{"0us window state=closed\n20ms window state=open number=1\n50ms window state=closed number=1\n",
+		 1, "30.00 ms of 100.0 ms, in 1 window", 1, 30000000},
+		{"0us window state=closed\n20ms window state=open number=1\n50ms window state=closed number=1\n"
+		 "90ms window state=open number=2\n",
+		 1, "40.00 ms of 100.0 ms, in 2 windows", 2, 40000000},
+		{"0us window state=closed\n20ms window state=open number=1\n50ms window state=closed number=1\n",
+		 2, "60.00 ms of 200.0 ms, in 2 windows of 2 processes", 2, 60000000},
+		{"20ms window state=counting\n50ms window state=recording\n", 1,
+		 "70.00 ms of 100.0 ms; in the rest calls were only counted (cost windows)", 0,
+		 70000000},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char log[2048] = "";
+		json_t *root;
+
+		for (unsigned int k = 1; k <= cases[i].processes; k++)
+			snprintf(
+				log + strlen(log), sizeof(log) - strlen(log),
+				"trace w.%u pid=%u program=\"w\" boot_id=b clock_source=tsc\n"
+				"slot 0\n0us note note=version text=\"x\"\n%s100ms note note=version text=\"x\"\n"
+				"slot 1 tid=%u\n",
+				k, k, cases[i].windows, k);
+		make(*state, log);
+		root = report_on(*state, cases[i].processes > 1 ? "" : "w.1", NULL);
+		if (strcmp(json_string_value(
+				   json_object_get(json_object_get(root, "summary"), "recorded"))
+				   ?: "",
+			   cases[i].recorded ?: ""))
+			fail_msg("'%s', not '%s'",
+				 json_string_value(json_object_get(json_object_get(root, "summary"),
+								   "recorded")),
+				 cases[i].recorded);
+		assert_int_equal(number(root, "summary", -1, "windows"), cases[i].n);
+		assert_int_equal(number(root, "summary", -1, "recorded_ns"), cases[i].recorded_ns);
+		json_decref(root);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -872,6 +923,7 @@ int main(void)
 		TEST(test_absurd_time),
 		TEST(test_only_nested),
 		TEST(test_copies),
+		TEST(test_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
