@@ -34,6 +34,11 @@ struct job {
 	bool beside; /* nothing on the GPU waits for a collective */
 	uint64_t moves_ns; /* a collective's data; 0: 20 us */
 	bool own_stream; /* collectives have one, beside that of all other work */
+	struct pair { /* two ranks with a communicator of their own; NULL: all ranks meet */
+		unsigned int first;
+		uint64_t seq;
+	} * pair;
+	unsigned int site; /* address in the program that NCCL is called at; 0: unknown */
 	struct teller {
 		FILE *out, *ran, *gpu; /* records of the thread; of NCCL's thread; GPU times */
 		char *text, *ran_text, *gpu_text;
@@ -54,7 +59,7 @@ struct job {
 	struct trace_set set;
 	struct analysis a;
 	bool open;
-	bool many; /* operations, too: its report is not noted */
+	bool unnoted; /* its report is too long, or not what it should be */
 	uint64_t wait[RANKS][RANKS]; /* truth: rank for rank */
 	int noise;
 	uint32_t random;
@@ -132,7 +137,7 @@ static void note_digests(const struct job *job)
 static void close_analysis(struct job *job)
 {
 	if (job->open) {
-		if (job->ranks <= NOTED_MOST && !job->many) {
+		if (job->ranks <= NOTED_MOST && !job->unnoted) {
 			note_report(job);
 			note_digests(job);
 		}
@@ -331,10 +336,12 @@ static int64_t noise(struct job *job)
 /* All ranks submit an operation, which begins when their GPUs come to it, and ends when its data have moved after the last one has. */
 static void collective_of(struct job *job, const char *func, uint64_t count, unsigned int missing)
 {
-	uint64_t begins[RANKS], last = 0, second = 0, end;
+	unsigned int from = job->pair ? job->pair->first : 0,
+		     to = job->pair ? from + 2 : job->ranks;
+	uint64_t begins[RANKS], last = 0, end, *seq = job->pair ? &job->pair->seq : &job->seq;
 	unsigned int i, who = 0;
 
-	for (i = 0; i < job->ranks; i++) {
+	for (i = from; i < to; i++) {
 		struct teller *t = &job->told[i];
 
 		if (i == missing)
@@ -345,19 +352,20 @@ static void collective_of(struct job *job, const char *func, uint64_t count, uns
 			launch(t, 0);
 		t->submitted = t->ns;
 		begins[i] = (t->gpu_ns > t->beside_ns ? t->gpu_ns : t->beside_ns) + 2 * US;
+		if (job->site)
+			fprintf(t->out, "%lluns stack fn=- frames=0x7e000100,%#x\n", host(t, t->ns),
+				job->site);
 		fprintf(t->out,
-			"%lluns collective func=%s comm=1 seq=%llu count=%llu id=%llu channels=2\n",
-			host(t, t->ns), func, (unsigned long long)job->seq,
+			"%lluns collective func=%s comm=%u seq=%llu count=%llu id=%llu channels=2\n",
+			host(t, t->ns), func, job->pair ? 2 : 1, (unsigned long long)*seq,
 			(unsigned long long)count, (unsigned long long)job->id);
 		if (begins[i] >= last) {
-			second = last;
 			last = begins[i];
 			who = i;
 		}
 	}
-	(void)second;
 	end = last + (job->moves_ns ?: 20 * US);
-	for (i = 0; i < job->ranks && missing >= job->ranks; i++) {
+	for (i = from; i < to && missing >= job->ranks; i++) {
 		struct teller *t = &job->told[i];
 		bool timed = job->interface > 3;
 
@@ -367,12 +375,12 @@ static void collective_of(struct job *job, const char *func, uint64_t count, uns
 			t->gpu_ns = t->beside_ns;
 		on_gpu(job, t, begins[i], t->beside_ns);
 		fprintf(t->ran,
-			"%lluns collective_ran comm=1 id=%llu begin=%llu end=%llu seen=%llu\n",
-			host(t, t->beside_ns + 30 * US), (unsigned long long)job->id,
-			timed ? timer(t, begins[i]) : 0, timed ? timer(t, t->beside_ns) : 0,
-			host(t, begins[i] + 10 * US));
+			"%lluns collective_ran comm=%u id=%llu begin=%llu end=%llu seen=%llu\n",
+			host(t, t->beside_ns + 30 * US), job->pair ? 2 : 1,
+			(unsigned long long)job->id, timed ? timer(t, begins[i]) : 0,
+			timed ? timer(t, t->beside_ns) : 0, host(t, begins[i] + 10 * US));
 	}
-	job->seq++;
+	++*seq;
 	job->id++;
 }
 
@@ -2016,7 +2024,7 @@ static void test_many_sizes(void **state)
 	uint64_t operations = 0, rest = 0;
 	unsigned int i;
 
-	job->many = true;
+	job->unnoted = true;
 	begin(job, 2);
 	for (i = 0; i < RANK_GROUPS_MOST; i++)
 		collective_of(job, i % 2 ? "AllGather" : "AllReduce", 1000 + i, UINT32_MAX);
@@ -2562,6 +2570,108 @@ static void test_slow_link(void **state)
 	job->moves_ns = 0;
 }
 
+/* ---- several communicators, and places ---------------------------------------------------------- */
+
+static const struct rank_group *group_of(const struct job *job, uint64_t hash)
+{
+	const struct rank_group *found = NULL;
+
+	for (size_t i = 0; i < job->a.ranks.n_groups; i++)
+		if (job->a.ranks.groups[i].hash == hash) {
+			assert_null(found);
+			found = &job->a.ranks.groups[i];
+		}
+	assert_non_null(found);
+	return found;
+}
+
+/* The ranks of two hosts meet in each step, those of a host before all. Rank 3 is 2 ms late for its pair, and 0.5 ms more for all; to rank 1
+ * of the other pair that happens once. */
+static void test_communicators(void **state)
+{
+	struct job *job = *state;
+	struct pair pairs[2] = {{0, 0}, {2, 0}};
+	const struct rank_group *group;
+	unsigned int i, k, p;
+
+	/* A rank that holds up two communicators at once costs the job that time once; it counts for both. */
+	job->unnoted = true;
+	begin_hosts(job, 4, 3000ll * MS);
+	for (k = 0; k < 4; k++)
+		fprintf(job->told[k].out,
+			"%lluns nccl_comm interface=5 number=2 hash=%#x rank=%u ranks=2 tid=7 name=\"pair %u\"\n",
+			host(&job->told[k], 1000), 0xb0 + k / 2, k % 2, k / 2);
+	for (i = 0; i < STEPS; i++) {
+		sleeps(&job->told[3], 2 * MS, 0x50);
+		if (i == 40)
+			sleeps(&job->told[1], 9 * MS, 0x51);
+		for (p = 0; p < 2; p++) {
+			job->pair = &pairs[p];
+			collective_of(job, "AllReduce", 2048, UINT32_MAX);
+		}
+		job->pair = NULL;
+		sleeps(&job->told[3], 500 * US, 0x52);
+		all_reduce(job);
+		for (k = 0; k < 4; k++)
+			synchronizes(&job->told[k]);
+	}
+	conclude(job);
+	check(job, MS);
+	assert_int_equal(job->a.ranks.matched, 3 * STEPS);
+	assert_int_equal(job->a.ranks.incomplete + job->a.ranks.lost + job->a.ranks.unaligned, 0);
+	group = group_of(job, 0xb0);
+	assert_string_equal(group->comm_name, "pair 0");
+	assert_int_equal(group->comm_ranks, 2);
+	assert_int_equal(group->operations, STEPS);
+	near_to(group->wait_ns, 9 * MS, 200 * US);
+	group = group_of(job, 0xb1);
+	assert_int_equal(group->bytes, 8192);
+	near_to(group->wait_ns, STEPS * 2 * MS, 3 * MS);
+	near_to(group->late_ns, STEPS * 2 * MS, 3 * MS);
+	/* In the one step ranks 2 and 3 wait for rank 1 instead; in all others 0 and 1 wait for 2.5 ms, and 2 for 0.5. */
+	group = group_of(job, 0xab);
+	assert_int_equal(group->operations, STEPS);
+	near_to(group->late_ns, (STEPS - 1) * 2500 * US + 7 * MS, 4 * MS);
+	near_to(group->wait_ns, (STEPS - 1) * 5500 * US + 7 * MS + 6500 * US, 9 * MS);
+	finds_that_says(job, "straggler-rank", "rank 3");
+}
+
+/* Where the program calls NCCL, behind what NCCL's own library has of the stack: two places, at one of which rank 1 is late. */
+static void test_sites(void **state)
+{
+	struct job *job = *state;
+	const struct rank_site *sites;
+	unsigned int i, k;
+
+	begin(job, 2);
+	for (k = 0; k < 2; k++)
+		fputs("slot 0\n1us module base=0x7e000000 begin=0x7e000000 end=0x7e001000 span_pages=1 path=\"/lib/libnccl.so.2\"\n"
+		      "1us module base=0x400000 begin=0x400000 end=0x402000 span_pages=2 path=\"/app\"\nslot 2\n",
+		      job->told[k].ran);
+	for (i = 0; i < STEPS; i++) {
+		job->site = 0x400100;
+		all_reduce(job);
+		if (i % 2)
+			sleeps(&job->told[1], 3 * MS, 0x400050);
+		job->site = 0x400200;
+		collective_of(job, "AllReduce", 1025, UINT32_MAX);
+		for (k = 0; k < 2; k++)
+			synchronizes(&job->told[k]);
+	}
+	job->site = 0;
+	conclude(job);
+	check(job, MS);
+	sites = job->a.ranks.sites;
+	assert_int_equal(job->a.ranks.n_sites, 2);
+	assert_int_equal(sites[0].part.address, 0x400200);
+	assert_int_equal(sites[0].operations, STEPS);
+	near_to(sites[0].late_ns, STEPS / 2 * 3 * MS, 2 * MS);
+	assert_int_equal(sites[0].last[rank(job, 1)->index].count, STEPS / 2);
+	assert_int_equal(sites[1].part.address, 0x400100);
+	assert_int_equal(sites[1].operations, STEPS);
+	assert_true(sites[1].late_ns < MS);
+}
+
 /* ---- CUDA graphs ----------------------------------------------------------------------------- */
 
 /* All ranks launch a graph with collectives in it, so many times in a row, and wait for it; rank 1 sleeps before. Each function has
@@ -2730,6 +2840,8 @@ int main(void)
 		RANKS_TEST(test_rates),
 		RANKS_TEST(test_slow_link),
 		RANKS_TEST(test_graphs),
+		RANKS_TEST(test_communicators),
+		RANKS_TEST(test_sites),
 		RANKS_TEST(test_damaged),
 	};
 
