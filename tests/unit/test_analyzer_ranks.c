@@ -39,6 +39,7 @@ struct job {
 		uint64_t seq;
 	} * pair;
 	unsigned int site; /* address in the program that NCCL is called at; 0: unknown */
+	const char *line; /* and of Python: "1:11"; NULL: none */
 	struct teller {
 		FILE *out, *ran, *gpu; /* records of the thread; of NCCL's thread; GPU times */
 		char *text, *ran_text, *gpu_text;
@@ -355,6 +356,9 @@ static void collective_of(struct job *job, const char *func, uint64_t count, uns
 		if (job->site)
 			fprintf(t->out, "%lluns stack fn=- frames=0x7e000100,%#x\n", host(t, t->ns),
 				job->site);
+		if (job->line)
+			fprintf(t->out, "%lluns python_stack fn=- lines=%s\n", host(t, t->ns),
+				job->line);
 		fprintf(t->out,
 			"%lluns collective func=%s comm=%u seq=%llu count=%llu id=%llu channels=2\n",
 			host(t, t->ns), func, job->pair ? 2 : 1, (unsigned long long)*seq,
@@ -2672,6 +2676,38 @@ static void test_sites(void **state)
 	assert_true(sites[1].late_ns < MS);
 }
 
+/* In Python a place is a line, whatever address the interpreter calls NCCL at. */
+static void test_sites_of_python(void **state)
+{
+	static const struct {
+		unsigned int site;
+		const char *line;
+	} calls[] = {{0x400100, "1:11"},
+		     {0x400200, "1:11"},
+		     {0x400100, "1:12"},
+		     {0x400100, "2:11"},
+		     {0x400100, "1:12,2:7"}};
+	struct job *job = *state;
+	unsigned int i, k;
+
+	begin(job, 2);
+	tell_python(job);
+	for (i = 0; i < STEPS; i++)
+		for (k = 0; k < sizeof(calls) / sizeof(calls[0]); k++) {
+			job->site = calls[k].site;
+			job->line = calls[k].line;
+			all_reduce(job);
+		}
+	job->site = 0;
+	job->line = NULL;
+	conclude(job);
+	assert_int_equal(job->a.ranks.n_sites, 4);
+	assert_int_equal(job->a.ranks.sites[0].operations, 2 * STEPS);
+	assert_int_equal(python_line(job->a.ranks.sites[0].part.stack).line, 11);
+	for (i = 1; i < 4; i++)
+		assert_int_equal(job->a.ranks.sites[i].operations, STEPS);
+}
+
 /* ---- CUDA graphs ----------------------------------------------------------------------------- */
 
 /* All ranks launch a graph with collectives in it, so many times in a row, and wait for it; rank 1 sleeps before. Each function has
@@ -2842,6 +2878,7 @@ int main(void)
 		RANKS_TEST(test_graphs),
 		RANKS_TEST(test_communicators),
 		RANKS_TEST(test_sites),
+		RANKS_TEST(test_sites_of_python),
 		RANKS_TEST(test_damaged),
 	};
 
