@@ -1451,6 +1451,25 @@ static void counts_only(struct job *job, unsigned int k, bool to_the_end)
 		fprintf(t->out, "%lluns window state=recording\n", host(t, t->ns));
 }
 
+/* Several never came: all count, and the first is named, of those that wait, too. */
+static void test_several_missing(void **state)
+{
+	struct job *job = *state;
+	const struct rank_missing *missing = &job->a.ranks.missing[0];
+	unsigned int i;
+
+	begin(job, 5);
+	tell_free(job, RANKS);
+	for (i = 1; i < 5; i += 2)
+		submits(job, i, "AllGather", 0, 9, 5000);
+	conclude(job);
+	assert_int_equal(job->a.ranks.n_missing, 1);
+	assert_int_equal(missing->n_missing, 3);
+	assert_int_equal(missing->n_waiting, 2);
+	assert_int_equal(missing->missing, rank(job, 0)->index);
+	assert_int_equal(missing->waiting.rank, rank(job, 1)->index);
+}
+
 /* Sizes that come again; rank 1's record lacks one, by a cost window or only so, and it makes one less if it does not. */
 static void tell_sizes(struct job *job, unsigned int lacks, bool window)
 {
@@ -2839,6 +2858,7 @@ int main(void)
 		RANKS_TEST(test_old_interfaces),
 		RANKS_TEST(test_started_again),
 		RANKS_TEST(test_missing),
+		RANKS_TEST(test_several_missing),
 		RANKS_TEST(test_missing_at_the_end),
 		RANKS_TEST(test_steps_that_are_missing),
 		RANKS_TEST(test_order_where_something_is_missing),
