@@ -86,7 +86,6 @@ static int open_talk(struct talk *t, const char *address, const char **words)
 		*words = gai_strerror(err);
 		return -EINVAL;
 	}
-	err = -ECONNREFUSED;
 	for (to = all; to; to = to->ai_next) {
 		err = connect_to(t, to);
 		if (!err)
