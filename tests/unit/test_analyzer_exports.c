@@ -478,11 +478,129 @@ static void check(void **state)
 	scratch_remove(dir);
 }
 
+/* ---- a few calls, of which each number is known ------------------------------------------------ */
+
+static char *few_dir;
+
+static int make_few(void **state)
+{
+	FILE *log;
+
+	(void)state;
+	few_dir = scratch_make();
+	assert_int_equal(chdir(few_dir), 0);
+	log = fopen("few.log", "w");
+	fputs("trace app.100 pid=100 ppid=1 program=\"/app\" clock_source=\"tsc\" cudaspy_version=\"0.1.0\" "
+	      "start_realtime_ns=5000000000\n\n"
+	      "slot 1 tid=101\n"
+	      "1us thread tid=101 name=\"app\"\n"
+	      "2us range_name number=1 name=\"step\"\n"
+	      "2us range_name number=2 name=\"other\"\n"
+	      "2ms op cudaEventSynchronize duration=1ms object=0x99 device=0 caller=0x401064\n"
+	      "3ms range what=push name=1\n"
+	      "5ms op cudaStreamSynchronize duration=1ms stream=0x11 object=0x77 device=0 caller=0x401064\n"
+	      "6ms range what=pop name=1\n"
+	      "7ms range what=push name=2\n"
+	      "9ms call cudaDeviceSynchronize duration=1ms device=0 caller=0x401064\n"
+	      "10ms range what=pop name=2\n",
+	      log);
+	fclose(log);
+	tt_make("few.log", few_dir);
+	return 0;
+}
+
+static int forget_few(void **state)
+{
+	(void)state;
+	assert_int_equal(chdir("/"), 0);
+	scratch_remove(few_dir);
+	return 0;
+}
+
+/* What each of them waited for. */
+static void test_syncs(void **state)
+{
+	sqlite3 *db;
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	export_to("--output=" MADE, "--format=sqlite", NULL);
+	assert_int_equal(sqlite3_open(MADE, &db), SQLITE_OK);
+	ask(db,
+	    "SELECT end - start AS ns, syncType, eventId, deviceId FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION ORDER BY start",
+	    show_row, out);
+	sqlite3_close(db);
+	fclose(out);
+	unlink(MADE);
+	assert_string_equal(text, "  ns=1000000 syncType=1 eventId=153 deviceId=0\n"
+				  "  ns=1000000 syncType=3 eventId=0 deviceId=0\n"
+				  "  ns=1000000 syncType=4 eventId=0 deviceId=0\n");
+	free(text);
+}
+
+static int run_export(const char *window)
+{
+	char option[64], *argv[] = {(char *)"export",
+				    (char *)"--format=chrome",
+				    (char *)"--output=" MADE,
+				    option,
+				    (char *)".",
+				    NULL};
+	int status;
+
+	snprintf(option, sizeof(option), "--window=%s", window);
+	status = command_export.run(&command_export, 5, argv);
+	unlink(MADE);
+	return status;
+}
+
+static void test_window(void **state)
+{
+	static const char *const good[] = {"1", "300", "100000", "0001"}, *const bad[] = {
+										  "0",   "100001",
+										  "-1",  "+1",
+										  " 1",  "1 ",
+										  "1MB", "",
+										  "x"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		assert_int_equal(run_export(good[i]), STATUS_FINE);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(run_export(bad[i]), STATUS_USAGE);
+}
+
+/* Records in ranges of a name, and those that begin and end them. */
+static void test_dump_of_ranges(void **state)
+{
+	char *argv[] = {(char *)"dump", (char *)"--range=step", (char *)"--output=" MADE,
+			(char *)".", NULL},
+	     *text;
+
+	(void)state;
+	assert_int_equal(command_dump.run(&command_dump, 4, argv), 0);
+	text = scratch_read(MADE, NULL);
+	assert_non_null(strstr(text, "cudaStreamSynchronize"));
+	assert_non_null(strstr(text, "what=push name=1"));
+	assert_non_null(strstr(text, "what=pop name=1"));
+	assert_null(strstr(text, "cudaEventSynchronize"));
+	assert_null(strstr(text, "cudaDeviceSynchronize"));
+	assert_null(strstr(text, "what=push name=2"));
+	assert_null(strstr(text, "what=pop name=2"));
+	free(text);
+	unlink(MADE);
+}
+
+#define FEW_TEST(function) cmocka_unit_test_setup_teardown(function, make_few, forget_few)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GOLDEN_TEST(mixed), GOLDEN_TEST(locks), GOLDEN_TEST(sharing),
-		GOLDEN_TEST(ranks), GOLDEN_TEST(parts), GOLDEN_TEST(between),
+		FEW_TEST(test_syncs), FEW_TEST(test_window), FEW_TEST(test_dump_of_ranges),
+		GOLDEN_TEST(mixed),   GOLDEN_TEST(locks),    GOLDEN_TEST(sharing),
+		GOLDEN_TEST(ranks),   GOLDEN_TEST(parts),    GOLDEN_TEST(between),
 	};
 
 	golden_find();
