@@ -3,12 +3,13 @@
  * rubbish; frames of made-up interpreters of each version that is known; and nothing, but no crash, from
  * those that are not, from objects that are something else and from memory that is not there.
  */
-/* links: shim/lib/clock.c shim/stack/python.c shim/stack/python_frames.c shim/stack/python_lines.c shim/process/elf_scan.c shim/lib/elf_object.c shim/lib/lock.c shim/state/libraries.c */
+/* links: shim/lib/clock.c shim/stack/python.c shim/stack/python_frames.c shim/stack/python_lines.c shim/stack/python_others.c shim/process/elf_scan.c shim/lib/elf_object.c shim/lib/lock.c shim/state/libraries.c */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -654,14 +655,215 @@ static void test_rubbish(void **state)
 	assert_true(found > 1000);
 }
 
+/* ---- the frames of another thread --------------------------------------------------------------- */
+
+static struct spy_python_frame looked[SPY_PYTHON_LOOKED];
+static bool cut;
+
+static size_t look(const struct spy_python *python, struct spy_python_guess *guess, uintptr_t at,
+		   uintptr_t handle)
+{
+	static void *room;
+
+	if (!room)
+		room = malloc(spy_python_look_bytes());
+	return spy_python_look_at(python, guess, room, at, handle, looked, &cut);
+}
+
+/* A thread that stands still: what it sees itself. */
+static void test_others(void **state)
+{
+	const uintptr_t self = (uintptr_t)pthread_self();
+
+	(void)state;
+	for (unsigned int minor = 8; minor <= 14; minor++) {
+		struct spy_python_guess guess = {0};
+		struct spy_python_walk w;
+		struct spy_python_frame own;
+		struct spy_python python;
+		struct fake f = {0};
+
+		make(&f, minor);
+		assert_true(spy_python_describe(&f.symbols, &python));
+		if (python.state.chunk) { /* a state that has it */
+			uintptr_t larger = take(&f, 512);
+
+			memcpy((void *)larger, (void *)the_state, 256);
+			set(larger, python.state.chunk, f.frames[2] & ~(uintptr_t)15);
+			f.state = the_state = larger;
+		}
+		for (int again = 0; again < 2;
+		     again++) { /* the second time it is known where things are */
+			assert_int_equal(look(&python, &guess, the_state, self), 3);
+			assert_false(cut);
+			assert_true(spy_python_begin(&w, &python));
+			for (size_t i = 0; i < 3; i++) {
+				assert_true(spy_python_next(&w, &own));
+				assert_int_equal(looked[i].file, own.file);
+				assert_int_equal(looked[i].function, own.function);
+				assert_int_equal(looked[i].first_line, own.first_line);
+				assert_int_equal(looked[i].at, own.at);
+			}
+		}
+		/* It has returned since, into a frame that is another one. */
+		set(python.state.indirect
+			    ? word(the_state, python.state.frame) + python.state.frame_in_it
+			    : the_state + python.state.frame,
+		    0, f.frames[2]);
+		assert_int_equal(look(&python, &guess, the_state, self), 1);
+		assert_int_equal(looked[0].first_line, 1);
+		/* Another thread's state by now; none; one that is not there any more. */
+		assert_int_equal(look(&python, &guess, the_state, self + 8), 0);
+		assert_int_equal(look(&python, &guess, 0, self), 0);
+		assert_int_equal(look(&python, &guess, (uintptr_t)f.memory - 4096, self), 0);
+		assert_int_equal(look(&python, &guess, the_state, self), 1);
+		/* In no function. */
+		set(python.state.indirect
+			    ? word(the_state, python.state.frame) + python.state.frame_in_it
+			    : the_state + python.state.frame,
+		    0, 0);
+		assert_int_equal(look(&python, &guess, the_state, self), 0);
+	}
+}
+
+/* Deep stacks: the innermost frames and the outermost ones; too deep, and endless ones, have none. */
+static void test_deep_others(void **state)
+{
+	static const unsigned int depths[] = {
+		SPY_PYTHON_LOOKED, SPY_PYTHON_LOOKED + 1, 100, 255, 256, 257};
+	const uintptr_t self = (uintptr_t)pthread_self();
+	uint8_t *many =
+		mmap(NULL, 64 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(depths) / sizeof(*depths); i++)
+		for (int in_chunk = 0; in_chunk < 2; in_chunk++) {
+			struct spy_python_guess guess = {0};
+			struct spy_python python;
+			struct fake f = {0};
+			unsigned int depth = depths[i],
+				     n = depth < SPY_PYTHON_LOOKED ? depth : SPY_PYTHON_LOOKED;
+			uintptr_t frame = 0, larger, in_it;
+
+			make(&f, 12);
+			assert_true(spy_python_describe(&f.symbols, &python));
+			larger = take(&f, 512);
+			memcpy((void *)larger, (void *)the_state, 256);
+			set(larger, python.state.chunk, in_chunk ? (uintptr_t)many : 0);
+			in_it = word(larger, python.state.frame) + python.state.frame_in_it;
+			/* The d-th function from outside is at byte 2 * (d % 16). */
+			for (unsigned int d = 0; d < depth; d++) {
+				uintptr_t below = (uintptr_t)many + 128 + d * 96;
+
+				memset((void *)below, 0, 96);
+				set(below, 0, f.codes[1]);
+				set(below, 8, frame);
+				set(below, 56, f.codes[1] + 192 + 2 * (d % 16));
+				frame = below;
+			}
+			set(in_it, 0, frame);
+			if (depth > 256) {
+				assert_int_equal(look(&python, &guess, larger, self), 0);
+				continue;
+			}
+			assert_int_equal(look(&python, &guess, larger, self), n);
+			assert_false(cut);
+			for (unsigned int k = 0; k < n; k++) {
+				unsigned int d =
+					k < SPY_PYTHON_INNERMOST ? depth - 1 - k : n - 1 - k;
+
+				assert_int_equal(looked[k].at, 2 * (d % 16));
+			}
+			/* A frame that leads to itself, or to where none is. */
+			set((uintptr_t)many + 128, 8, (uintptr_t)many + 128);
+			assert_int_equal(look(&python, &guess, larger, self), 0);
+			set((uintptr_t)many + 128, 8, 12);
+			assert_int_equal(look(&python, &guess, larger, self), 0);
+			set((uintptr_t)many + 128, 8, 0);
+			assert_int_equal(look(&python, &guess, larger, self), n);
+		}
+	munmap(many, 64 << 10);
+}
+
+/* ---- what the interpreter does -------------------------------------------------------------------- */
+
+static void test_activity(void **state)
+{
+	static uint8_t interpreter[8192], other[512], runtime[512],
+		gil[64] __attribute__((aligned(8)));
+
+	(void)state;
+	for (unsigned int minor = 11; minor <= 13; minor++) {
+		struct spy_python_activity activity;
+		struct spy_python python;
+		struct fake f = {0};
+		uintptr_t lock, holder = (uintptr_t)other, larger;
+
+		make(&f, minor);
+		if (minor == 11)
+			f.symbols.runtime = (uintptr_t)runtime;
+		assert_true(spy_python_describe(&f.symbols, &python));
+		if (!python.interpreter.of_state)
+			continue;
+		larger = take(&f, 512);
+		set(larger, python.interpreter.of_state, (uintptr_t)interpreter);
+		memset(interpreter, 0, sizeof(interpreter));
+		memset(other, 0, sizeof(other));
+		lock = python.interpreter.gil_runtime ? (uintptr_t)runtime + python.interpreter.gil
+						      : (uintptr_t)gil;
+		if (python.interpreter.gil_pointer)
+			set((uintptr_t)interpreter, python.interpreter.gil, lock);
+		set(holder, python.interpreter.of_state, (uintptr_t)interpreter);
+		set(holder, python.state.thread_id, 0x7777);
+		set32(holder, python.interpreter.native_id, 4711);
+		/* Held; garbage is collected or not. */
+		set(lock, 8, holder);
+		set32(lock, 16, 1);
+		for (uint32_t collecting = 0; collecting < 2; collecting++) {
+			set32((uintptr_t)interpreter, python.interpreter.collecting, collecting);
+			assert_true(spy_python_activity(&python, larger, &activity));
+			assert_int_equal(activity.collects, collecting);
+			assert_int_equal(activity.gil, lock);
+			assert_int_equal(activity.holder, holder);
+			assert_int_equal(activity.holder_tid, 4711);
+			assert_int_equal(activity.holder_handle, 0x7777);
+		}
+		/* Nobody has it: the last holder is still named. */
+		set32(lock, 16, 0);
+		assert_true(spy_python_activity(&python, larger, &activity));
+		assert_int_equal(activity.holder, 0);
+		assert_int_equal(activity.gil, lock);
+		/* One of another interpreter, or memory that is not there. */
+		set32(lock, 16, 1);
+		set(holder, python.interpreter.of_state, (uintptr_t)other);
+		assert_false(spy_python_activity(&python, larger, &activity));
+		set(lock, 8, (uintptr_t)f.memory - 4096);
+		assert_false(spy_python_activity(&python, larger, &activity));
+		assert_false(spy_python_activity(&python, (uintptr_t)f.memory - 4096, &activity));
+		set(larger, python.interpreter.of_state, (uintptr_t)f.memory - 4096);
+		assert_false(spy_python_activity(&python, larger, &activity));
+		python.interpreter.of_state = 0; /* a version of which it is not known */
+		assert_false(spy_python_activity(&python, larger, &activity));
+		assert_int_equal(activity.gil, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_locations),      cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_lnotab),         cmocka_unit_test(test_random_locations),
-		cmocka_unit_test(test_rubbish_tables), cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_no_state),       cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_endless),        cmocka_unit_test(test_long_texts),
+		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_deep_others),
+		cmocka_unit_test(test_activity),
+		cmocka_unit_test(test_locations),
+		cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_lnotab),
+		cmocka_unit_test(test_random_locations),
+		cmocka_unit_test(test_rubbish_tables),
+		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_no_state),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_endless),
+		cmocka_unit_test(test_long_texts),
 		cmocka_unit_test(test_rubbish),
 	};
 
