@@ -157,7 +157,7 @@ const struct idle_gpu *gpu_of_rank(const struct idle *idle, const struct rank *r
 struct feeder {
 	const struct thread *thread;
 	uint64_t active_ns; /* outside of calls, and not waiting for another thread */
-	uint64_t submitting_ns;
+	uint64_t submitting_ns, loading_ns; /* inside of calls, but for waits for GPUs */
 	/* Of its waits for other threads, what other feeders did not work meanwhile: while they did, theirs is the time that counts. */
 	uint64_t alone_ns;
 	uint64_t waited_ns;
@@ -201,14 +201,20 @@ static void find_feeders(const struct idle *idle, size_t number, struct feeders 
 			continue;
 		away_ns = h->waited_ns + h->queried_ns;
 		f->all = grow(f->all, f->n, sizeof(*f->all));
-		f->all[f->n++] = (struct feeder){.thread = thread,
-						 .active_ns = h->outside_ns -
-							      min_u64(away_ns, h->outside_ns),
-						 .submitting_ns = h->in_calls_ns - h->gpu_ns,
-						 .waited_ns = h->waited_ns,
-						 .gpu = number};
+		f->all[f->n++] = (struct feeder){
+			.thread = thread,
+			.active_ns = h->outside_ns - min_u64(away_ns, h->outside_ns),
+			.submitting_ns = h->in_calls_ns - h->gpu_ns - h->loading_ns,
+			.loading_ns = h->loading_ns,
+			.waited_ns = h->waited_ns,
+			.gpu = number};
 		f->of_thread[thread->index] = f->n;
 	}
+}
+
+static uint64_t busy_ns(const struct feeder *f)
+{
+	return f->active_ns + f->submitting_ns + f->loading_ns;
 }
 
 /* The GPU was idle for so much longer than its calls prove. */
@@ -219,13 +225,13 @@ static void share_out(struct idle *idle, size_t number, uint64_t extra_ns, struc
 
 	find_feeders(idle, number, f);
 	for (i = first; i < f->n; i++)
-		active_ns += f->all[i].active_ns + f->all[i].submitting_ns;
+		active_ns += busy_ns(&f->all[i]);
 	for (i = first; i < f->n; i++) {
 		struct feeder *one = &f->all[i];
-		uint64_t others_ns = active_ns - one->active_ns - one->submitting_ns;
+		uint64_t others_ns = active_ns - busy_ns(one);
 
 		one->alone_ns = one->waited_ns - min_u64(one->waited_ns, others_ns);
-		whole_ns += one->active_ns + one->alone_ns + one->submitting_ns;
+		whole_ns += busy_ns(one) + one->alone_ns;
 	}
 	/* For the rest its threads waited for a GPU, and so for another one, or had not noticed yet. */
 	if (extra_ns > whole_ns)
@@ -263,6 +269,20 @@ static const struct idle_sum **sums_of_threads(const struct idle *idle, size_t *
 	return sums;
 }
 
+static void charge_calls(struct idle *idle, const struct feeder *f, enum idle_cause cause,
+			 uint64_t in_calls_ns)
+{
+	uint64_t ns = (uint64_t)(f->part * (double)in_calls_ns);
+
+	if (ns)
+		idle_sums_add(&idle->sums, idle_owner_gpu(f->gpu), f->thread->process,
+			      &(struct idle_part){.cause = cause,
+						  .thread = f->thread,
+						  .fn = NO_FUNCTION,
+						  .fn_before = NO_FUNCTION},
+			      ns);
+}
+
 static void charge_all(struct idle *idle, const struct feeders *f,
 		       const struct idle_sum *const *sums, size_t n_sums)
 {
@@ -278,15 +298,8 @@ static void charge_all(struct idle *idle, const struct feeders *f,
 					 ns, sums[i]);
 	}
 	for (size_t i = 0; i < f->n; i++) {
-		ns = (uint64_t)(f->all[i].part * (double)f->all[i].submitting_ns);
-		if (ns)
-			idle_sums_add(&idle->sums, idle_owner_gpu(f->all[i].gpu),
-				      f->all[i].thread->process,
-				      &(struct idle_part){.cause = IDLE_LAUNCH,
-							  .thread = f->all[i].thread,
-							  .fn = NO_FUNCTION,
-							  .fn_before = NO_FUNCTION},
-				      ns);
+		charge_calls(idle, &f->all[i], IDLE_LAUNCH, f->all[i].submitting_ns);
+		charge_calls(idle, &f->all[i], IDLE_CODE_LOADING, f->all[i].loading_ns);
 	}
 }
 

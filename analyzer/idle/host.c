@@ -591,8 +591,7 @@ static const struct host_gap *gap_at(const struct host_thread *h, uint64_t begin
 	return NULL;
 }
 
-/* Called by itself, not as part of a launch. */
-static bool loads_code(const struct accounting *a, uint32_t fn)
+bool host_loads_code(const struct accounting *a, uint32_t fn)
 {
 	uint8_t contract =
 		fn != NO_FUNCTION ? a->model->set->functions.all[fn].contract : SPY_CONTRACT_HOST;
@@ -604,7 +603,7 @@ struct idle_part host_gap_part(const struct accounting *a, const struct process 
 			       const struct host_thread *h, const struct completed_call *before,
 			       const struct completed_call *behind, uint64_t begin_ns)
 {
-	bool compiled = behind && loads_code(a, behind->fn) &&
+	bool compiled = behind && host_loads_code(a, behind->fn) &&
 			idle_is_compiled(process, behind->return_address, begin_ns, behind->stack);
 
 	return (struct idle_part){

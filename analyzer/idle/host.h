@@ -191,6 +191,7 @@ struct host_thread {
 	uint64_t brief_ns;
 	/* Of in_calls_ns: waits for GPUs; and all of them until seen_ns. */
 	uint64_t gpu_ns, seen_gpu_ns;
+	uint64_t loading_ns; /* of in_calls_ns: in calls that load or unload code */
 	uint64_t
 		waited_ns; /* after the last record: of outside_ns, for other threads of the program */
 	uint64_t queried_ns; /* of outside_ns: it asked over and over whether a GPU is done */
@@ -234,6 +235,9 @@ struct idle_part host_sampled_part(const struct idle_part *part, const struct st
 /* The scheduler's account of the time before a call begins. c: with the call before it. */
 void host_see_gap(struct host_thread *h, const struct thread_account *c,
 		  const struct record *record);
+
+/* Does the function load or unload code, by itself and not as part of a launch? */
+bool host_loads_code(const struct accounting *a, uint32_t fn);
 
 /* What the time of a thread between two calls is that no record speaks of. */
 enum idle_cause host_cpu_cause(const struct accounting *a, const struct process *process,

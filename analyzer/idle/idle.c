@@ -424,7 +424,10 @@ static void see_thread(struct idle *idle, const struct record *record,
 	see_clock(h, c->recent_ops.progress_calls, record->ns);
 	calls_ns = min_u64(in_calls_ns - before_ns, record->ns - since_ns);
 	h->in_calls_ns += calls_ns;
-	h->gpu_ns += min_u64(gpu_ns, calls_ns);
+	gpu_ns = min_u64(gpu_ns, calls_ns);
+	h->gpu_ns += gpu_ns;
+	if (host_loads_code(idle->accounts, f->fn))
+		h->loading_ns += min_u64(f->end_ns - f->begin_ns, calls_ns - gpu_ns);
 	h->outside_ns += record->ns - since_ns - calls_ns;
 	if (gap_begin_ns < since_ns)
 		gap_begin_ns = since_ns;

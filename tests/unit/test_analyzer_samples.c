@@ -859,6 +859,22 @@ static void test_nvml_beside_copies(void **state)
 	assert_in_range(ns_of(gpu(s), "estimated_ns"), work_ns * 87 / 100, work_ns * 90 / 100);
 }
 
+/* In each step a call of 40 ms of 100: where it loads code, that is what it does, and not handing over work. */
+static void test_nvml_beside_loads(void **state)
+{
+	struct story *s = *state;
+	uint64_t loading_ns;
+
+	looked_at_copies(s, LONG_STEPS, 10, 10, "op cuLibraryLoadData caller=0x20 object=0x100",
+			 40 * MS);
+	loading_ns = charged(s, "code-loading", NULL);
+	assert_in_range(loading_ns, 1900ull * MS, 2400ull * MS);
+	assert_true(charged(s, "launch", NULL) < 2 * MS);
+	looked_at_copies(s, LONG_STEPS, 10, 10, "op cudaHostRegister caller=0x20", 40 * MS);
+	assert_int_equal(charged(s, "code-loading", NULL), 0);
+	assert_in_range(charged(s, "launch", NULL), loading_ns - MS, loading_ns + 2 * MS);
+}
+
 /* Steps of 100 ms; at these three it compiles for 200 ms more. NVML saw the GPU at work for a tenth of the time. Beside it a thread
  * without Python makes so many launches, 3 ms apart, from the third step on. */
 static json_t *compiling_beside(struct story *s, const unsigned int at[3], unsigned int launches)
@@ -1501,6 +1517,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nvml_beside_copies, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_to_spare, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nvml_beside_loads, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compiled_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tried_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_callback, setup, teardown),
