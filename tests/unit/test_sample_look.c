@@ -1,4 +1,4 @@
-/* links: shim/sample/look.c shim/sample/places.c */
+/* links: shim/sample/look.c shim/sample/ask.c shim/sample/places.c */
 /*
  * tests/unit/test_sample_look.c: looks at threads that really sleep and run, with a made-up interpreter and made-up stacks:
  * what state and place a sample has, when one that stands still is written again, whose weight it is, and when there is none.
@@ -91,6 +91,28 @@ size_t spy_python_look_at(const struct spy_python *with, struct spy_python_guess
 			.file = 1, .function = state, .first_line = 7, .at = (int32_t)i};
 	*is_cut = cut;
 	return n;
+}
+
+/* What the thread copies itself. */
+bool spy_python_copy_own(const struct spy_python *with, uintptr_t state, uintptr_t handle,
+			 struct spy_python_copy *copy)
+{
+	(void)with;
+	assert_int_equal(state, thread.python_state);
+	assert_int_equal(handle, thread.handle);
+	copy->top = 0x7700;
+	return true;
+}
+
+size_t spy_python_look_at_copy(const struct spy_python *with, void *room,
+			       const struct spy_python_copy *copy, struct spy_python_frame *frames)
+{
+	(void)with;
+	(void)room;
+	assert_int_equal(copy->top, 0x7700);
+	frames[0] = (struct spy_python_frame){
+		.file = 1, .function = copy->top, .first_line = 9, .at = 50};
+	return 1;
 }
 
 bool spy_python_activity(const struct spy_python *with, uintptr_t state,
@@ -363,6 +385,54 @@ static void test_calls_meanwhile(void **state)
 
 /* ---- Python ---- */
 
+/* The call that comes meanwhile is one that says where the thread was. */
+static void answer_meanwhile(void)
+{
+	looked_page.calls++;
+	spy_question_answer(places->questions, &thread, now);
+}
+
+/* It has moved on: the answer is the sample, as of when it was asked. */
+static void test_asked(void **state)
+{
+	const struct spy_rec_sample *record;
+
+	(void)state;
+	start(false);
+	has_python = true;
+	n_frames = 3;
+	thread.python_state = 0x4000;
+	thread.left_at = now;
+	meanwhile = answer_meanwhile;
+	spy_look(places, &looked, &thread, 10);
+	assert_int_equal(next_place(1, 1)->words[0], 9ull << 32 | 150);
+	next_sample(SPY_SAMPLE_RAN, 10);
+	no_record(&stream);
+	/* It says so when the look is over: the next one finds the answer, before its own sample. */
+	meanwhile = call_meanwhile;
+	spy_look(places, &looked, &thread, 20);
+	no_record(&stream);
+	spy_question_answer(places->questions, &thread, now);
+	now += 10 * MS;
+	spy_look(places, &looked, &thread, 30);
+	record = next_sample(SPY_SAMPLE_RAN, 20);
+	assert_int_equal(record->ago, 10 * MS);
+	next_place(3, 5);
+	next_sample(SPY_SAMPLE_BLOCKED, 30);
+	no_record(&stream);
+	/* It had made another call by the time it saw the question. */
+	looked_page.calls++;
+	meanwhile = call_meanwhile;
+	spy_look(places, &looked, &thread, 40);
+	thread.left_at = now + 1;
+	spy_question_answer(places->questions, &thread, now + 2);
+	looked_page.calls++;
+	spy_look(places, &looked, &thread, 50);
+	next_sample(SPY_SAMPLE_BLOCKED, 50);
+	no_record(&stream);
+	thread.left_at = 0;
+}
+
 static void test_python(void **state)
 {
 	const struct spy_rec_place *place;
@@ -507,7 +577,7 @@ static void test_running(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_blocked), TEST(test_calls_meanwhile), TEST(test_python),
+		TEST(test_blocked), TEST(test_calls_meanwhile), TEST(test_asked), TEST(test_python),
 		TEST(test_gil),     TEST(test_running),
 	};
 
