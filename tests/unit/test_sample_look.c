@@ -93,6 +93,17 @@ size_t spy_python_look_at(const struct spy_python *with, struct spy_python_guess
 	return n;
 }
 
+uint64_t spy_overhead_begin(void)
+{
+	return 0;
+}
+
+void spy_overhead_end(struct spy_thread *of, uint64_t begun)
+{
+	(void)of;
+	(void)begun;
+}
+
 /* What the thread copies itself. */
 bool spy_python_copy_own(const struct spy_python *with, uintptr_t state, uintptr_t handle,
 			 struct spy_python_copy *copy)
