@@ -1,7 +1,8 @@
 # tests/gpu/jobs.py KIND: jobs as people write them, which are slow for one reason. Prints the shares of the working time of the functions that
 # are timed, by the program's own clock ("TRUTH fetch 43.5"), what the loop took, and a last value, which is the same bare and recorded. KIND:
 # eager trainer generate lightning gp graphs rejit flax agent server sockets sockets_apart lock pool nan amp ode mcmc images embed spectra states
-# bayes vision; recommend readout emptycache fragment, and their twins recommend_pinned readout_pinned emptycache_never fragment_never; on two
+# bayes vision; nms plans callback features profiled, and their twins nms_batched plans_kept callback_jitted features_gpu profiled_off;
+# recommend readout emptycache fragment, and their twins recommend_pinned readout_pinned emptycache_never fragment_never; on two
 # GPUs halves and parallel. Each needs the package that it imports; run by tests/gpu/planted.
 import os
 import sys
@@ -828,12 +829,140 @@ def vision():
     end(0)
 
 
-KINDS = [recommend, recommend_pinned, readout, readout_pinned, emptycache, emptycache_never, fragment, fragment_never, vision, eager,
+# Boxes are chosen class by class: each mask and each choice is read back. batched: in one call, for comparison.
+def nms(batched=False):
+    import torch
+    import torchvision
+    net, x = torchvision.models.resnet18().cuda().eval(), torch.randn(8, 3, 224, 224, device="cuda")
+    boxes, scores = torch.rand(2000, 4, device="cuda") * 200, torch.rand(2000, 80, device="cuda")
+    boxes[:, 2:] += boxes[:, :2]
+
+    @timed
+    def select():
+        if batched:
+            return torchvision.ops.batched_nms(boxes, scores[:, 0], torch.arange(2000, device="cuda") % 80, 0.5)
+        kept = []
+        for number in range(80):
+            mask = scores[:, number] > 0.9
+            kept.append(torchvision.ops.nms(boxes[mask], scores[mask, number], 0.5))
+        return torch.cat(kept)
+
+    with torch.no_grad():
+        for step in range(80):
+            start_at(step, 3)
+            net(x)
+            chosen = select()
+    end(len(chosen))
+
+
+def nms_batched():
+    nms(True)
+
+
+# A plan of cuFFT for each transform. kept: CuPy keeps them, as it does by itself.
+def plans(kept=False):
+    import cupy
+    if not kept:
+        cupy.fft.config.get_plan_cache().set_size(0)
+    x = cupy.ones((64, 4096), dtype=cupy.complex64)
+
+    @timed
+    def spectrum():
+        return cupy.fft.fft(x)
+
+    for step in range(1500):
+        if step == 3:
+            cupy.cuda.Device().synchronize()
+            start()
+        x = cupy.fft.ifft(spectrum() * 0.999)
+    end(round(float(abs(x).sum()), 1))
+
+
+def plans_kept():
+    plans(True)
+
+
+# A function in NumPy, called back in each step. jitted: in jax.numpy.
+def callback(jitted=False):
+    import jax
+    import numpy
+
+    @timed
+    def simulate(x):
+        return numpy.tanh(numpy.asarray(x)).cumsum(1)
+
+    @jax.jit
+    def step(w, x):
+        y = x @ w
+        z = jax.numpy.tanh(y).cumsum(1) if jitted else jax.pure_callback(simulate, jax.ShapeDtypeStruct(y.shape, y.dtype), y)
+        return w - 1e-8 * x.T @ z, z.mean()
+
+    w, x = jax.numpy.full((1024, 1024), 0.01), jax.numpy.ones((2048, 1024))
+    for i in range(150):
+        w, mean = step(w, x)
+        if i == 3:
+            mean.block_until_ready()
+            start()
+    end(round(float(mean), 2))
+
+
+def callback_jitted():
+    callback(True)
+
+
+# What the network is fed is computed on the CPU. gpu: by the same module, moved there.
+def features(gpu=False):
+    import torch
+    import torchaudio
+    torch.set_num_threads(4)
+    spectrogram = torchaudio.transforms.MelSpectrogram(16000, n_mels=64).to("cuda" if gpu else "cpu")
+    net = torch.nn.Sequential(torch.nn.Conv1d(64, 256, 5), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool1d(1), torch.nn.Flatten(),
+                              torch.nn.Linear(256, 10)).cuda()
+    optimizer, wave = torch.optim.Adam(net.parameters()), torch.randn(64, 48000)
+
+    @timed
+    def prepare():
+        return spectrogram(wave.cuda()) if gpu else spectrogram(wave).cuda()
+
+    for step in range(100):
+        start_at(step, 3)
+        optimizer.zero_grad()
+        loss = net(prepare()).square().mean()
+        loss.backward()
+        optimizer.step()
+    end(round(float(loss), 4))
+
+
+def features_gpu():
+    features(True)
+
+
+# torch.profiler is left on. off: without it.
+def profiled(off=False):
+    import contextlib
+    import torch
+    net = torch.nn.Sequential(*[m for _ in range(24) for m in (torch.nn.Linear(512, 512), torch.nn.GELU())]).cuda()
+    optimizer, x = torch.optim.AdamW(net.parameters()), torch.randn(512, 512, device="cuda")
+    start()
+    with contextlib.nullcontext() if off else torch.profiler.profile(with_stack=True, record_shapes=True):
+        for _ in range(300):
+            optimizer.zero_grad()
+            loss = net(x).square().mean()
+            loss.backward()
+            optimizer.step()
+    end(round(float(loss), 4))
+
+
+def profiled_off():
+    profiled(True)
+
+
+KINDS = [nms, nms_batched, plans, plans_kept, callback, callback_jitted, features, features_gpu, profiled, profiled_off, recommend, recommend_pinned, readout, readout_pinned, emptycache, emptycache_never, fragment, fragment_never, vision, eager,
          trainer, generate, lightning, gp, graphs, rejit, flax, agent, server, sockets, sockets_apart, lock, pool, nan, amp, halves,
          parallel, ode, mcmc, images, embed, spectra, states, bayes]
 if __name__ == "__main__":
     run = {kind.__name__: kind for kind in KINDS}[sys.argv[1]]
-    if run not in (rejit, flax, pool, mcmc, spectra):
+    if run not in (rejit, flax, pool, mcmc, spectra, plans, plans_kept, callback, callback_jitted):
         import torch
         torch.manual_seed(0)
     run()
