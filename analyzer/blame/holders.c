@@ -347,7 +347,8 @@ static void cut_intervals(struct wait *w, uint64_t begin_ns)
 {
 	size_t i, n = 0;
 
-	w->handover_ns = w->intervals ? 0 : min_u64(w->handover_ns, w->end_ns - begin_ns);
+	if (w->intervals)
+		w->handover_ns = 0;
 	for (i = 0; i < w->n_intervals; i++) {
 		struct hold_interval s = w->intervals[i];
 

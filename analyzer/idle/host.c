@@ -211,7 +211,8 @@ void *ring_grow(void *ring, size_t *size, uint64_t n, size_t most, size_t bytes)
 {
 	if (n < *size || *size >= most)
 		return ring;
-	*size = *size ? 4 * *size : 4; /* entries keep their places: all are below the old size */
+	*size = *size ? min_u64(4 * *size, most)
+		      : 4; /* entries keep their places: all are below the old size */
 	return xrealloc(ring, *size, bytes);
 }
 

@@ -135,7 +135,7 @@ void idle_sums_release(struct idle_sums *sums);
 /* Of a thread the last so many are kept. */
 #define HOST_WAITS 64
 #define HOST_GAPS 16
-#define HOST_KNOWN 8
+#define HOST_KNOWN 16
 
 /* A ring that begins small, for most threads have few of anything: room for one more behind n. Returns
  * it, moved or not; entry i lies at i % *size. most: 4 times a power of 4. */

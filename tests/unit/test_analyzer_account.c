@@ -108,23 +108,44 @@ static void test_cold(void **state)
 }
 
 /* Ready to run and not running: of a wait for a lock only what lay after its release, and of what
- * nobody explains. */
+ * nobody explains. A call that was shorter than the wait has the end of that. */
 static void test_not_running(void **state)
 {
-	json_t *root = report_on(
-		TRACE "slot 1 tid=101\n"
-		      "20ms wait kind=mutex fn=cudaMalloc duration=10ms object=0x1000 holder=102 "
-		      "holder_fn=cudaFree\n"
-		      "20010us sched window=10010us not_running=6000000 running=1000\n"
-		      "20010us memory cudaMalloc duration=10010us op=alloc kind=device\n"
-		      "slot 2 tid=102\n"
-		      "16ms released kind=mutex fn=cudaFree object=0x1000\n"
-		      "16010us memory cudaFree duration=7ms op=free kind=device address=0x1\n");
+	static const struct {
+		unsigned int call_us, lock_us;
+	} cases[] = {{10010, 6000}, {6010, 2010}, {5000, 1000}, {4000, 0}, {3000, 0}};
 
 	(void)state;
-	assert_int_equal(sum(root, "accounts", "thread=101", "not_running_ns"), 4000000);
-	assert_int_equal(sum(root, "accounts", "thread=101", "lock_ns"), 6000000);
-	json_decref(root);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t waited_ns = min_u64(10000, cases[i].call_us) * 1000;
+		char log[2048];
+		json_t *root;
+
+		snprintf(
+			log, sizeof(log),
+			TRACE
+			"slot 1 tid=101\n"
+			"20ms wait kind=mutex fn=cudaMalloc duration=10ms object=0x1000 holder=102 "
+			"holder_fn=cudaFree\n"
+			"20010us sched window=%uus not_running=6000000 running=1000\n"
+			"20010us memory cudaMalloc duration=%uus op=alloc kind=device\n"
+			"slot 2 tid=102\n"
+			"16ms released kind=mutex fn=cudaFree object=0x1000\n"
+			"16010us memory cudaFree duration=7ms op=free kind=device address=0x1\n",
+			cases[i].call_us, cases[i].call_us);
+		root = report_on(log);
+		assert_int_equal(sum(root, "accounts", "thread=101", "lock_ns"),
+				 cases[i].lock_us * 1000);
+		assert_int_equal(sum(root, "accounts", "thread=101", "not_running_ns"),
+				 min_u64(4000, cases[i].call_us) * 1000);
+		assert_int_equal(sum(root, "locks", "name=L1", "waited_ns"), waited_ns);
+		assert_int_equal(sum(root, "locks", "name=L1", "longest_ns"), waited_ns);
+		assert_int_equal(sum(root, "blame", "waiter=101 holder=102", "waited_ns"),
+				 waited_ns);
+		assert_int_equal(sum(root, "root_blame", "waiter=101 root=102", "waited_ns"),
+				 waited_ns);
+		json_decref(root);
+	}
 }
 
 /* A thread waits for one thing at a time: what two records say of the same 6 ms, counts once. 12 of 20 ms are of locks. */

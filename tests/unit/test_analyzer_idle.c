@@ -71,7 +71,7 @@ static void tell(struct story *s, void (*between)(struct story *s), const char *
 /* A ring has room for all entries until it has the most that it may have, and then no more than that. */
 static void test_ring(void **state)
 {
-	static const size_t most[] = {4, 64, 1024};
+	static const size_t most[] = {4, 8, 64, 1000};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(most); i++) {
@@ -960,6 +960,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_host_function, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_taken_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_taken_back_of_many, setup, teardown),
+		cmocka_unit_test(test_ring),
 		cmocka_unit_test_setup_teardown(test_blind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loader, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lines_of_the_program, setup, teardown),
