@@ -321,9 +321,34 @@ static void test_gpu_waits(void **state)
 	assert_int_equal(waits_of(&raw, SPY_CONTRACT_MEMSET_SYNC)->sort, GPU_WAIT_INTENDED);
 }
 
+/* With CUDA_LAUNCH_BLOCKING launches wait, and with CUDA_MODULE_LOADING=EAGER a library's load is a module's; all else is as
+ * without them. */
+static void test_settings(void **state)
+{
+	const struct cuda_settings none = {.launches_block = false};
+	const struct cuda_settings blocking = {.launches_block = true};
+	const struct cuda_settings eager = {.loads_eagerly = true};
+	const union spy_any raw = {.call_head.event = SPY_EV_CALL};
+
+	(void)state;
+	for (uint8_t contract = 0; contract < SPY_CONTRACT_COUNT; contract++) {
+		const struct gpu_waits *usual = gpu_wait_of(AS_RECORD(&raw), contract, &none);
+
+		assert_ptr_equal(usual, &gpu_waits_by_contract[contract]);
+		assert_ptr_equal(gpu_wait_of(AS_RECORD(&raw), contract, &blocking),
+				 contract == SPY_CONTRACT_LAUNCH ? &gpu_waits_launch_blocks
+								 : usual);
+		assert_ptr_equal(gpu_wait_of(AS_RECORD(&raw), contract, &eager),
+				 contract == SPY_CONTRACT_LIBRARY
+					 ? &gpu_waits_by_contract[SPY_CONTRACT_MODULE]
+					 : usual);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_settings),
 		TEST(test_synchronise),
 		TEST(test_never_idle),
 		TEST(test_others_work),
