@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include "account/account.h"
+#include "account/book.h"
 #include "account/history.h"
 
 #define FIRST 8 /* calls of an era, at first */
@@ -59,10 +60,61 @@ static void test_eras(void **state)
 	history_free(NULL);
 }
 
+/* Waits are kept of the last calls, 2,048 with what is known of who had their locks: older ones are forgotten first, but of the last call
+ * all. */
+static void test_waits_kept(void **state)
+{
+	static const struct {
+		size_t waits, intervals,
+			kept; /* of each call; calls whose waits are there at the end */
+	} cases[] = {{1, 1, 32}, {64, 0, 32}, {64, 1, 16}, {32, 1, 32},
+		     {64, 3, 8}, {4, 15, 32}, {4, 16, 30}, {1, 4000, 1}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct completed_call calls[32] = {{.begin_ns = 0}};
+		struct thread_account c = {.ring = {.calls = calls, .size = 32, .most = 32}};
+		size_t kept = 0;
+
+		for (uint64_t n = 0; n < 100; n++) {
+			struct completed_call *f = &calls[n % 32];
+
+			if (f->waits)
+				account_forget(&c, f);
+			*f = (struct completed_call){.divided = true};
+			c.ring.n++;
+			c.n_waits = cases[i].waits;
+			c.waits = calloc(c.n_waits, sizeof(*c.waits));
+			for (size_t k = 0; k < c.n_waits && cases[i].intervals; k++) {
+				c.waits[k].n_intervals = cases[i].intervals;
+				c.waits[k].intervals =
+					calloc(cases[i].intervals, sizeof(struct hold_interval));
+			}
+			account_keep_waits(&c, f);
+			assert_null(c.waits);
+			assert_int_equal(c.n_waits, 0);
+			assert_int_equal(f->n_waits, cases[i].waits);
+		}
+		for (size_t k = 0; k < 32; k++) {
+			const struct completed_call *f = &calls[(c.ring.n - 1 - k) % 32];
+
+			assert_int_equal(f->waits != NULL, k < cases[i].kept);
+			kept += f->n_waits * (1 + cases[i].intervals);
+		}
+		assert_int_equal(c.waits_kept, kept);
+		for (size_t k = 0; k < 32; k++)
+			if (calls[k].waits)
+				account_forget(&c, &calls[k]);
+		assert_int_equal(c.waits_kept, 0);
+		history_free(c.history);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_eras),
+		cmocka_unit_test(test_waits_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
