@@ -244,6 +244,10 @@ static void test_starved_by_calls(void **state)
 		{{"cudaPointerGetAttributes", "kind=ioctl object=0x21", 2 * MS, 3 * MS, 40, false},
 		 "in NVIDIA's kernel module, most of it in cudaPointerGetAttributes",
 		 "Call cudaPointerGetAttributes less often"},
+		{{"cudaPointerGetAttributes", "kind=mutex object=0x1000 holder=9", 2 * MS, 3 * MS,
+		  40, false},
+		 "waiting for a lock inside CUDA, most of it in cudaPointerGetAttributes",
+		 "Cure what holds the lock"},
 	};
 	static const struct calls_story silent[] = {
 		/* less than a fifth; less than 50 ms; once */
