@@ -264,6 +264,10 @@ static void test_in_turn(void **state)
 		finds(&job, jobs[i].by, false);
 		end(&job);
 	}
+	/* Of equal ones the first stands for them. */
+	begin(&job, 3, (const uint64_t[]){1300, 1300, 1300});
+	assert_ptr_equal(straggler_find(&job.ranks).rank, &job.rank[0]);
+	end(&job);
 	/* One that stands out, but not systematically, is neither. */
 	begin(&job, 3, (const uint64_t[]){0, 5000, 0});
 	rank_parts_release(&job.ranks.parts);
