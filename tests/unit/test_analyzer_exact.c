@@ -19,7 +19,7 @@ struct gpu_log {
 	FILE *out;
 	char *text;
 	size_t size;
-	unsigned int correlation;
+	unsigned int correlation, tid; /* tid: that submits; 0: the story's */
 	uint64_t brought; /* no record came before */
 };
 
@@ -75,9 +75,9 @@ static void ran(struct gpu_log *g, uint64_t after_ns, uint64_t ns)
 
 	g->correlation++;
 	bring(g, g->s->ns);
-	fprintf(g->out, "gpu_submit correlation=%u begin=%llu end=%llu tid=7\n", g->correlation,
+	fprintf(g->out, "gpu_submit correlation=%u begin=%llu end=%llu tid=%u\n", g->correlation,
 		(unsigned long long)(g->s->ns - 3 * US + AHEAD),
-		(unsigned long long)(g->s->ns - 1 * US + AHEAD));
+		(unsigned long long)(g->s->ns - 1 * US + AHEAD), g->tid ?: 7);
 	bring(g, begin + ns);
 	fprintf(g->out, "gpu_op kind=kernel correlation=%u begin=%llu end=%llu amount=1000\n",
 		g->correlation, (unsigned long long)(begin + AHEAD),
@@ -295,6 +295,26 @@ static void test_unknown_submission(void **state)
 	assert_int_equal(charged(s, NULL), of(s, "idle_ns"));
 }
 
+/* Of a thread that made no call: when it submitted is known, and what it did before is not. */
+static void test_unknown_thread(void **state)
+{
+	struct story *s = *state;
+	struct gpu_log g;
+
+	open_log(&g, s);
+	g.tid = 99;
+	tell_steps(&g);
+	end(&g);
+	if (!is_known(s, "exact"))
+		fail_msg("%s", s->shown);
+	/* 2 us for the submission, and 3 to the GPU. */
+	assert_in_range(charged(s, "launch"), (STEPS - 1) * 5 * US, STEPS * 5 * US);
+	assert_in_range(charged(s, "unexplained"), (STEPS - 1) * 2 * MS,
+			STEPS * (2 * MS + 12 * US));
+	assert_int_equal(charged(s, "sleep"), 0);
+	assert_int_equal(charged(s, NULL), of(s, "idle_ns"));
+}
+
 /* Windows: outside of them nothing is known. */
 static void test_windows(void **state)
 {
@@ -505,6 +525,7 @@ int main(void)
 		STORY_TEST(test_not_exact),
 		STORY_TEST(test_unfinished),
 		STORY_TEST(test_unknown_submission),
+		STORY_TEST(test_unknown_thread),
 		STORY_TEST(test_windows),
 		STORY_TEST(test_gave_way),
 		STORY_TEST(test_begin_is_gone),
