@@ -344,7 +344,7 @@ static void divide(struct idle_sums *sums, struct idle_sum *sum, const struct sa
 		us = join_function(pool, i, &share);
 		if (function_of(share))
 			us = (uint64_t)((double)us * native + 0.5);
-		else if (!share->place && native > 1)
+		else if (!share->place)
 			us = 0;
 		us = min_u64(us, left_us); /* what was rounded up before is lacking here */
 		ns = (uint64_t)((double)left_ns * (double)us / (double)left_us);

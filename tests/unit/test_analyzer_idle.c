@@ -68,6 +68,62 @@ static void tell(struct story *s, void (*between)(struct story *s), const char *
 	conclude(s);
 }
 
+/* Times of one place: all of it, how often, the longest one, and of all what lies in long ones. Parts that begin at the same
+ * moment are of one time; what is short and has no place is never long. */
+static void test_sums(void **state)
+{
+	static const struct {
+		uint64_t at_ns, ns;
+		bool anywhere; /* no function, no stack */
+		uint64_t long_ns, longest_ns; /* then */
+	} parts[] = {
+		{100, 200000, false, 0, 200000},
+		{100, 49999, false, 0, 249999},
+		{100, 1, false, 1, 250000},
+		{900, 250000, false, 250001, 250000},
+		{900, 3, false, 250004, 250003},
+		{1900, 300000, true, 250004, 300000},
+		{0, 200000, false, 250004, 300000},
+		{0, 200000, false, 250004, 300000}, /* when is not known: each by itself */
+	};
+	struct trace trace = {.index = 3};
+	struct process process = {.trace = &trace};
+	struct idle_sums sums = {.by_key = NULL};
+	struct idle_sum *sum = NULL, *share;
+	uint64_t ns = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		sum = idle_sums_add(&sums, 7, &process,
+				    &(struct idle_part){.cause = IDLE_SLEEP,
+							.fn = parts[i].anywhere ? NO_FUNCTION : 5,
+							.fn_before = NO_FUNCTION,
+							.at_ns = parts[i].at_ns},
+				    parts[i].ns);
+		ns += parts[i].ns;
+		assert_int_equal(sum->ns, ns);
+		assert_int_equal(sum->count, i + 1);
+		assert_int_equal(sum->long_ns, parts[i].long_ns);
+		assert_int_equal(sum->longest_ns, parts[i].longest_ns);
+	}
+	assert_int_equal(sum->longest.at_ns, 1900);
+	assert_int_equal(HASH_COUNT(sums.by_key), 1);
+	/* A half of it is due to something else: as large a part of all. */
+	share = idle_sums_add_of(&sums, 8, &(struct idle_part){.cause = IDLE_CPU, .fn = 5},
+				 ns - ns / 2, sum);
+	assert_int_equal(share->ns, ns - ns / 2);
+	assert_int_equal(share->count, 4);
+	assert_int_equal(share->long_ns, 250004 / 2);
+	assert_int_equal(share->longest_ns, 150000);
+	assert_int_equal(sum->ns, ns);
+	/* And a part of one is one. */
+	share = idle_sums_add_of(&sums, 8, &(struct idle_part){.cause = IDLE_GIL, .fn = 5},
+				 ns / 100, sum);
+	assert_int_equal(share->count, 1);
+	assert_int_equal(HASH_COUNT(sums.by_key), 3);
+	idle_sums_release(&sums);
+}
+
 /* A ring has room for all entries until it has the most that it may have, and then no more than that. */
 static void test_ring(void **state)
 {
@@ -961,6 +1017,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_taken_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_taken_back_of_many, setup, teardown),
 		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_sums),
 		cmocka_unit_test_setup_teardown(test_blind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loader, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lines_of_the_program, setup, teardown),
