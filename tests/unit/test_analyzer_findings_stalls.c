@@ -7,6 +7,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include "log_findings.h"
+#include "detectors/stall.h"
+#include "account/waits.h"
 
 /* ---- stalls --------------------------------------------------------------------------------- */
 
@@ -353,6 +355,56 @@ static bool tells(const char *format, const char *log, const char *words)
 	found = strstr(shown, words);
 	free(shown);
 	return found;
+}
+
+/* The call that kept holders longest, and why: nearly all of that, most of it, or first of several reasons. */
+static void test_mostly(void **state)
+{
+	static struct function function = {.name = "cudaFree"};
+	static const struct {
+		uint32_t fn;
+		double cause_ns;
+		const char *words;
+	} cases[] = {
+		{0, 9e6, "10.00 ms of it while one of them was in cudaFree (its own work)"},
+		{0, 8999999,
+		 "10.00 ms of it while one of them was in cudaFree (mostly its own work)"},
+		{0, 5000001,
+		 "10.00 ms of it while one of them was in cudaFree (mostly its own work)"},
+		{0, 5e6,
+		 "10.00 ms of it while one of them was in cudaFree (of several reasons first, for 5.000 ms: its own work)"},
+		{NO_FUNCTION, 9e6, "10.00 ms of it for threads that were in no call"},
+	};
+	const struct trace_set set = {.functions = {.all = &function, .count = 1}};
+	struct arena texts = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct stall stall = {.fn = cases[i].fn,
+					    .fn_ns = 1e7,
+					    .cause = CAUSE_OWN,
+					    .cause_ns = cases[i].cause_ns};
+
+		assert_string_equal(stall_mostly(&texts, &set, &stall), cases[i].words);
+	}
+	arena_release(&texts);
+}
+
+/* A millisecond, and a hundredth of the time that it is judged by. */
+static void test_significant(void **state)
+{
+	static const struct {
+		double ns, share;
+		bool significant;
+	} cases[] = {
+		{1e6, 0.01, true}, {999999, 0.01, false}, {1e6, 0.0099, false}, {1e9, 1, true}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct stall stall = {.waited_ns = cases[i].ns, .cost_share.share = cases[i].share};
+
+		assert_int_equal(stall_is_significant(&stall), cases[i].significant);
+	}
 }
 
 /* What others waited is told beside what the threads themselves lost, if it is not next to nothing. */
@@ -814,6 +866,8 @@ int main(void)
 		cmocka_unit_test(test_stall_of_beginners),
 		cmocka_unit_test(test_stall_overlaps),
 		cmocka_unit_test(test_gain_of_waiters),
+		cmocka_unit_test(test_mostly),
+		cmocka_unit_test(test_significant),
 		cmocka_unit_test(test_others_part),
 		cmocka_unit_test(test_stall_at_start),
 		cmocka_unit_test(test_stall_after_start),
