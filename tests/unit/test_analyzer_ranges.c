@@ -216,6 +216,35 @@ static void test_started(void **state)
 	assert_int_equal(number(range(s, "inside"), "ns"), 3000);
 }
 
+/* What is begun a second time, ended without a begin, or the 65th of a thread at a time, is lost, and nothing else. */
+static void test_not_followed(void **state)
+{
+	struct story *s = *state;
+	unsigned int i;
+
+	begin(s);
+	say(s, "range_name number=1 name=\"request\"");
+	say(s, "range_name number=2 name=\"deep\"");
+	say(s, "range_value what=start name=1 id=5");
+	say(s, "range_value what=start name=1 id=5");
+	say(s, "range_value what=end id=6");
+	for (i = 0; i < 70; i++)
+		say(s, "range what=push name=2");
+	launch(s, 0, 1000);
+	for (i = 0; i < 63; i++)
+		say(s, "range what=pop name=2");
+	launch(s, 0, 1000);
+	say(s, "range_value what=end id=5");
+	conclude(s);
+	assert_true(is_said(s, "9 ranges"));
+	assert_int_equal(number(range(s, "request"), "count"), 1);
+	assert_int_equal(number(range(s, "request"), "calls"), 2);
+	assert_int_equal(number(range(s, "request"), "unended"), 0);
+	assert_int_equal(number(range(s, "deep"), "count"), 63);
+	assert_int_equal(number(range(s, "deep"), "calls"), 1);
+	assert_int_equal(number(range(s, "deep"), "unended"), 0);
+}
+
 /* What was open before the thread's stream began, told once or in each packet. */
 static void test_open(void **state)
 {
@@ -480,10 +509,11 @@ static void test_many_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_sums),          TEST(test_odd_ones), TEST(test_started),
-		TEST(test_open),          TEST(test_families), TEST(test_only),
-		TEST(test_findings),      TEST(test_threads),  TEST(test_worst),
-		TEST(test_idle_and_lost), TEST(test_librarys), TEST(test_many_names),
+		TEST(test_sums),         TEST(test_odd_ones),      TEST(test_started),
+		TEST(test_not_followed), TEST(test_open),          TEST(test_families),
+		TEST(test_only),         TEST(test_findings),      TEST(test_threads),
+		TEST(test_worst),        TEST(test_idle_and_lost), TEST(test_librarys),
+		TEST(test_many_names),
 	};
 
 	return RUN_WITH_FINDINGS(tests);
