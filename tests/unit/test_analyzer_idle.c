@@ -392,29 +392,36 @@ static void test_other_stream(void **state)
 
 /* Steps: a kernel, a function on the host and another kernel in stream 8, and what else there is. The function runs for
  * 2 ms of the wait of 4 ms. behind: milliseconds until the second kernel is handed over. */
-static void functions(struct story *s, const char *beside, unsigned int behind)
+static void functions_in(struct story *s, unsigned int stream, const char *beside,
+			 unsigned int behind)
 {
 	uint64_t handed[STEPS];
 	unsigned int i;
 
 	begin_with(s, "probes=1");
 	for (i = 0; i < STEPS; i++) {
-		launch(s, 0, 4000);
-		call(s, 1000, 2000, "op cudaLaunchHostFunc stream=8 caller=0x72");
+		call(s, 0, 4000, "launch cudaLaunchKernel kernel=1 stream=%u caller=0x10", stream);
+		call(s, 1000, 2000, "op cudaLaunchHostFunc stream=%u caller=0x72", stream);
 		handed[i] = s->ns - 2000;
 		if (beside)
 			call(s, 1000, 4000, "%s", beside);
-		launch(s, behind * MS, 4000);
-		wait_for_stream(s, 4 * MS, 0x20);
+		call(s, behind * MS, 4000, "launch cudaLaunchKernel kernel=1 stream=%u caller=0x10",
+		     stream);
+		call(s, 1000, 4 * MS, "op cudaStreamSynchronize stream=%u caller=0x20", stream);
 	}
-	launch(s, 0, 4000);
+	call(s, 0, 4000, "launch cudaLaunchKernel kernel=1 stream=%u caller=0x10", stream);
 	fprintf(s->log, "slot 2 tid=9\n1us thread tid=9 name=\"cuda\"\n");
 	for (i = 0; i < STEPS; i++)
 		fprintf(s->log,
-			"%lluns host_function by=cudaLaunchHostFunc tid=7 stream=8 duration=2ms "
+			"%lluns host_function by=cudaLaunchHostFunc tid=7 stream=%u duration=2ms "
 			"ago=%lluns function=0x99 caller=0x72\n",
-			(unsigned long long)handed[i] + 3 * MS, 3ull * MS + 10);
+			(unsigned long long)handed[i] + 3 * MS, stream, 3ull * MS + 10);
 	conclude(s);
+}
+
+static void functions(struct story *s, const char *beside, unsigned int behind)
+{
+	functions_in(s, 8, beside, behind);
 }
 
 /* A thread asks whether work is done, until it is: as good as a synchronisation with what it asks for, no better. */
@@ -478,6 +485,12 @@ static void test_host_function(void **state)
 	functions(s, NULL, 4);
 	assert_int_equal(charged(gpu(s, 0), "idle_causes", "host-function"), 0);
 	functions(s, other, 0);
+	assert_int_equal(charged(gpu(s, 0), "idle_causes", "host-function"), 0);
+	/* In the default stream that each thread has of its own. */
+	functions_in(s, 2, NULL, 0);
+	assert_in_range(charged(gpu(s, 0), "idle_causes", "host-function"), (STEPS - 1) * 2 * MS,
+			STEPS * 2 * MS);
+	functions_in(s, 2, other, 0);
 	assert_int_equal(charged(gpu(s, 0), "idle_causes", "host-function"), 0);
 	/* It waits for all streams, so that its own stream alone has work from the second step on. */
 	functions(s, "op cudaDeviceSynchronize caller=0x21", 0);
