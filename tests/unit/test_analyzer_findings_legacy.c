@@ -66,6 +66,39 @@ static void test_legacy_stream(void **state)
 	json_decref(root);
 }
 
+/* Several places hand work to the default stream: the one that does most of it is named, in whatever order they do. */
+static void test_legacy_most(void **state)
+{
+	static const struct {
+		const char *rounds; /* digits of the place, again and again */
+		int64_t place;
+	} cases[] = {{"112", 0x4010}, {"211", 0x4010},   {"121", 0x4010},
+		     {"122", 0x4020}, {"11222", 0x4020}, {"33311222222", 0x4020}};
+	static struct log log;
+	unsigned int us;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		json_t *root;
+
+		log.used = 0;
+		add(&log, "trace app.100 pid=100 program=\"app\"\n"
+			  "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+			  "10us op cudaStreamCreate duration=5us device=0 object=0x10\n");
+		us = 100;
+		for (unsigned int k = 0; k < 6; k++)
+			for (const char *place = cases[i].rounds; *place; place++, us += 10)
+				add(&log,
+				    "%uus launch cudaLaunchKernel duration=3us device=0 stream=0x10 caller=0x5000\n"
+				    "%uus launch cudaLaunchKernel duration=3us device=0 stream=1 caller=0x40%c0\n",
+				    us, us + 4, *place);
+		add(&log, "%uus op cudaDeviceSynchronize duration=1us device=0\n", us);
+		root = report_on(log.text);
+		assert_int_equal(number(find(root, "legacy-stream"), "offset"), cases[i].place);
+		json_decref(root);
+	}
+}
+
 /* So many rounds of a kernel in a stream and one in the default stream, so far apart; behind a pause, so many kernels in
  * the stream. How many turns are told; 0: none. */
 static int64_t turns_told(unsigned int rounds, unsigned int apart_us, unsigned int pause_us,
@@ -183,9 +216,8 @@ static void test_legacy_copies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_legacy_stream),
-		cmocka_unit_test(test_legacy_spread),
-		cmocka_unit_test(test_legacy_lines),
+		cmocka_unit_test(test_legacy_stream), cmocka_unit_test(test_legacy_most),
+		cmocka_unit_test(test_legacy_spread), cmocka_unit_test(test_legacy_lines),
 		cmocka_unit_test(test_legacy_copies),
 	};
 
