@@ -73,6 +73,7 @@ static void begin_samples(struct samples *m)
 	      "2us place place=23 lines=1:11 frames=0x7f04001001,0x7f05002001 function=0x7f02001000\n"
 	      "2us place place=10 lines=1:11 frames=0x7f00001001 function=0x7f02001000\n"
 	      "2us place place=11 lines=1:11 frames=0x7f01001001,0x7f00001001 function=0x7f02001000\n"
+	      "2us place place=19 lines=1:11 frames=0x7f00002001 function=0x7f02001000\n"
 	      "2us place place=12 lines=1:11 function=0x7f02001000\n"
 	      "2us place place=13 lines=1:11 function=0\n"
 	      "2us place place=14 lines=1:11 frames=0x7f03001001 function=0x7f02001000\n"
@@ -365,6 +366,8 @@ static bool is_silent(const struct story *s)
 static void test_in_c(void **state)
 {
 	static const char *const zlib[] = {RAN(10), RAN(11), RAN(12), RAN(10), RAN(10)};
+	static const char *const functions[] = {RAN(10), RAN(19), RAN(12), RAN(10), RAN(19)};
+	static const char *const one_of_them[] = {RAN(12), RAN(19), RAN(19), RAN(19), RAN(19)};
 	static const char *const numpy[] = {RAN(14), RAN(14), RAN(14), RAN(14), RAN(14)};
 	static const char *const loops[] = {RAN(17), RAN(17), RAN(17), RAN(17), RAN(17)};
 	static const char *const tensors[] = {RAN(22), RAN(23), RAN(22), RAN(23), RAN(22)};
@@ -382,6 +385,13 @@ static void test_in_c(void **state)
 		assert_non_null(strstr(fix(s), "That is C code"));
 		assert_string_equal(said_in_c(s), "libz.so.1");
 		assert_int_equal(charged(s, "python", "train.py:11 in load"), STEPS * lengths[i]);
+		in_c_places = functions; /* of one library: none has most of it */
+		steps(s, lengths[i], in_c);
+		assert_true(is_said(s, "train.py:11 in load, 80 % of it in libz.so.1"));
+		assert_string_equal(said_in_c(s), "libz.so.1");
+		in_c_places = one_of_them;
+		steps(s, lengths[i], in_c);
+		assert_true(is_said(s, "train.py:11 in load, 80 % of it in libz.so.1"));
 		in_c_places = numpy;
 		steps(s, lengths[i], in_c);
 		assert_true(is_said(s, "100 % of it in _umath.so"));
