@@ -108,6 +108,39 @@ static void test_late(void **state)
 	are(rank, alone, SECOND_HAS);
 }
 
+/* Where lines of Python are known of both, these count: of the costliest of each. */
+static void test_late_in_python(void **state)
+{
+	static char train[] = "train.py", other_file[] = "other.py", in_step[] = "step",
+		    in_save[] = "save";
+	static struct python_code step = {.file = train, .function = in_step};
+	static struct python_code again = {.file = train, .function = in_step};
+	static struct python_code save = {.file = train, .function = in_save};
+	static struct python_code other = {.file = other_file, .function = in_step};
+	static const struct stack stack;
+	static const struct site_stack costliest = {.stack = &stack};
+	static const struct {
+		struct python_line at;
+		enum relation relation;
+	} cases[] = {{{&again, 9}, FIRST_HAS},
+		     {{&step, 8}, NONE},
+		     {{&save, 9}, NONE},
+		     {{&other, 9}, NONE}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct costly_line of_rank = {.at = {&step, 9}, .costliest = &costliest};
+		struct costly_line of_it = {.at = cases[i].at, .costliest = &costliest};
+		struct finding rank = make("straggler-rank", "cudaFree", 100);
+		struct finding alone = make("starved-by-host", "cudaFree", 200);
+
+		rank.stacks.python = &of_rank;
+		alone.stacks.python = &of_it;
+		rank.stacks.n_python = alone.stacks.n_python = 1;
+		are(rank, alone, cases[i].relation);
+	}
+}
+
 static void test_slow_gpu(void **state)
 {
 	struct finding slicing = make("time-slicing", NULL, 300);
@@ -208,11 +241,29 @@ static void test_costliest(void **state)
 	arena_release(&texts);
 }
 
+/* What is in the cost of another one is no mistake of its own. */
+static void test_in_a_cost(void **state)
+{
+	struct finding all[] = {make("straggler-rank", "cudaFree", 100),
+				make("steady-state", "cudaFree", 100),
+				make("steady-state", "cudaMalloc", 100)};
+	struct arena texts = {0};
+
+	(void)state;
+	all[2].place.line = 9;
+	findings_name_causes(all, ARRAY_SIZE(all), &texts);
+	says(&all[1], "these waits are in the cost of", &all[0]);
+	assert_null(strstr(all[1].what, "one mistake"));
+	says(&all[2], "one mistake with", &all[1]);
+	arena_release(&texts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_late),       cmocka_unit_test(test_slow_gpu),
 		cmocka_unit_test(test_starvation), cmocka_unit_test(test_loop),
+		cmocka_unit_test(test_in_a_cost),  cmocka_unit_test(test_late_in_python),
 		cmocka_unit_test(test_memory),     cmocka_unit_test(test_costliest),
 	};
 
