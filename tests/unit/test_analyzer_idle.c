@@ -124,6 +124,92 @@ static void test_sums(void **state)
 	idle_sums_release(&sums);
 }
 
+/* Who ran meanwhile: the place that has most of the time, and its thread, unless several threads were there. */
+static void test_meanwhile(void **state)
+{
+	static const struct stack one = {.function = 0x10}, again = {.function = 0x10},
+				  other = {.function = 0x20};
+	static const struct {
+		const struct stack *at;
+		uint32_t tid;
+		uint64_t ns;
+		const struct stack *meanwhile; /* then */
+		uint32_t meanwhile_tid;
+	} parts[] = {
+		{NULL, 0, 500, NULL, 0},    {&one, 5, 100, &one, 5},   {&again, 5, 100, &one, 5},
+		{NULL, 0, 500, &one, 5},    {&other, 6, 150, &one, 5}, {&other, 6, 100, &other, 6},
+		{&other, 7, 10, &other, 0}, {&one, 5, 100, &one, 5},
+	};
+	struct trace trace = {.index = 3};
+	struct process process = {.trace = &trace};
+	struct idle_sums sums = {.by_key = NULL};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		const struct idle_sum *sum =
+			idle_sums_add(&sums, 7, &process,
+				      &(struct idle_part){.cause = IDLE_LOCK,
+							  .fn = NO_FUNCTION,
+							  .fn_before = NO_FUNCTION,
+							  .meanwhile = parts[i].at,
+							  .meanwhile_tid = parts[i].tid},
+				      parts[i].ns);
+
+		assert_ptr_equal(sum->meanwhile, parts[i].meanwhile);
+		assert_int_equal(sum->meanwhile_tid, parts[i].meanwhile_tid);
+	}
+	idle_sums_release(&sums);
+}
+
+/* Places are told apart up to a number; what comes beyond it is at no place. */
+static void test_sums_most(void **state)
+{
+	struct trace trace = {.index = 3};
+	struct process process = {.trace = &trace};
+	struct idle_sums sums = {.by_key = NULL};
+	const struct idle_sum *sum = NULL;
+
+	(void)state;
+	for (uint64_t i = 1; i <= IDLE_SUMS_MOST + 10; i++)
+		sum = idle_sums_add(&sums, 7, &process,
+				    &(struct idle_part){.cause = IDLE_LOCK,
+							.address = i,
+							.fn = NO_FUNCTION,
+							.fn_before = NO_FUNCTION},
+				    5);
+	assert_int_equal(HASH_COUNT(sums.by_key), IDLE_SUMS_MOST + 1);
+	assert_int_equal(sum->key.address, 0);
+	assert_int_equal(sum->ns, 10 * 5);
+	assert_int_equal(sum->count, 10);
+	assert_ptr_equal(sum->process, &process);
+	idle_sums_release(&sums);
+}
+
+/* Stacks of a part of a set are held while a sum shows them. */
+static void test_held(void **state)
+{
+	static struct stack first = {.function = 0x10}, longer = {.function = 0x10},
+			    before = {.function = 0x30};
+	struct trace trace = {.index = 3};
+	struct process process = {.trace = &trace};
+	struct idle_sums sums = {.holds = true};
+	struct idle_part part = {.cause = IDLE_CPU, .fn = 5, .fn_before = 6, .stack = &first};
+
+	(void)state;
+	idle_sums_add(&sums, 7, &process, &part, 100);
+	assert_int_equal(first.held, 1);
+	part.stack = &longer;
+	idle_sums_add(&sums, 7, &process, &part, 99);
+	assert_int_equal(first.held, 1);
+	assert_int_equal(longer.held, 0);
+	part.stack_before = &before;
+	idle_sums_add(&sums, 7, &process, &part, 101);
+	assert_int_equal(first.held, 0);
+	assert_int_equal(longer.held, 1);
+	assert_int_equal(before.held, 1);
+	idle_sums_release(&sums);
+}
+
 /* A ring has room for all entries until it has the most that it may have, and then no more than that. */
 static void test_ring(void **state)
 {
@@ -1031,6 +1117,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_taken_back_of_many, setup, teardown),
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_meanwhile),
+		cmocka_unit_test(test_sums_most),
+		cmocka_unit_test(test_held),
 		cmocka_unit_test_setup_teardown(test_blind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loader, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lines_of_the_program, setup, teardown),
