@@ -53,15 +53,15 @@ const char *gpu_why_uncertain(const struct callstats *stats, const struct idle_g
 {
 	const struct gpu *named = idle_named(gpu);
 
+	for (size_t i = 0; i < gpu->n_processes; i++)
+		if (is_blind(gpu->processes[i]))
+			return "not all calls are seen: see LOSSES";
 	if (!stats->model->complete)
 		return "records are lost";
 	if (named && named->client == SPY_CLIENT_YES)
 		return "other clients of MPS may use it";
 	if (shares_memory(stats))
 		return "another process may work in memory that they share";
-	for (size_t i = 0; i < gpu->n_processes; i++)
-		if (is_blind(gpu->processes[i]))
-			return "not all calls are seen: see the notes";
 	return NULL;
 }
 
