@@ -179,6 +179,46 @@ static void test_room(void **state)
 				 cases[i].samples);
 }
 
+/* What 210 calls of a kind make of the room that 50 launches behind them find for sure. */
+static void test_filled(void **state)
+{
+	static const struct {
+		const char *call;
+		uint64_t clean;
+	} cases[] = {
+		{"op cudaEventRecord duration=1us stream=0x50 object=0x9", 0},
+		{"op cudaEventRecord duration=1us stream=0x60 object=0x9", 50},
+		{"copy cudaMemcpyAsync duration=9us stream=0x50 direction=h2d src=pageable dst=device bytes=4096",
+		 0},
+		{"copy cudaMemcpyAsync duration=9us stream=0x50 direction=h2d src=pinned dst=device bytes=4096",
+		 0},
+		{"copy cudaMemcpyAsync duration=9us stream=0x50 direction=d2h src=device dst=pageable bytes=4096",
+		 50},
+		{"memory cudaMallocAsync duration=5us stream=0x50 op=alloc kind=device pool=1 bytes=64",
+		 0},
+		{"call cudaDeviceSetLimit duration=5us", 50},
+		{"call cudaSetDevice duration=1us", 50},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fixture *f;
+		void *own;
+
+		assert_int_equal(setup(&own), 0);
+		f = own;
+		add_launch(f, 7, 4); /* a cold one, elsewhere */
+		for (unsigned int k = 0; k < 210; k++)
+			add(f, cases[i].call);
+		for (unsigned int k = 0; k < 50; k++)
+			add_launch(f, 5, 4);
+		learn(f, NULL);
+		assert_int_equal(class_of(&f->expect, "cudaLaunchKernel", "")->clean_calls,
+				 cases[i].clean);
+		teardown(&own);
+	}
+}
+
 /* Ten launches of 100 us, of which the thread was seen waiting for 97 us, or was kept from running: the first is no
  * work of its own, and who had no CPU teaches nothing. */
 static void test_launches_that_wait(void **state)
@@ -356,6 +396,7 @@ int main(void)
 		TEST(test_event),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_launches_that_wait),
+		cmocka_unit_test(test_filled),
 		TEST(test_full_queue),
 		TEST(test_copies),
 		cmocka_unit_test(test_gpu_waits),

@@ -208,6 +208,26 @@ static void same_classes(const struct expect *x, struct expect *y)
 	}
 }
 
+static void same_threads(const struct reading_of *x, const struct reading_of *y,
+			 const struct thread_set *a, const struct thread_set *b)
+{
+	assert_int_equal(a->count, b->count);
+	for (size_t i = 0; i < x->a.model.n_threads; i++)
+		assert_int_equal(thread_set_has(a, x->a.model.threads[i]),
+				 thread_set_has(b, y->a.model.threads[i]));
+}
+
+static void same_lock(const struct reading_of *x, const struct reading_of *y, size_t i)
+{
+	const struct lock *a = x->a.accounts.locks.all[i], *b = y->a.accounts.locks.all[i];
+
+	assert_memory_equal(&a->key, &b->key, sizeof(a->key));
+	assert_int_equal(a->waited_ns, b->waited_ns);
+	assert_int_equal(a->index, b->index);
+	same_threads(x, y, &a->waiters, &b->waiters);
+	same_threads(x, y, &a->holders, &b->holders);
+}
+
 /* What is known when all has been read. */
 static void same_state(struct reading_of *one, struct reading_of *more)
 {
@@ -222,8 +242,7 @@ static void same_state(struct reading_of *one, struct reading_of *more)
 	}
 	assert_int_equal(one->a.accounts.locks.count, more->a.accounts.locks.count);
 	for (i = 0; i < one->a.accounts.locks.count; i++)
-		assert_memory_equal(&one->a.accounts.locks.all[i]->key,
-				    &more->a.accounts.locks.all[i]->key, sizeof(struct lock_key));
+		same_lock(one, more, i);
 	same_edges(&one->a.blame.direct, &more->a.blame.direct);
 	same_edges(&one->a.blame.roots, &more->a.blame.roots);
 	same_edges(&one->a.blame.kernel_overlap.edges, &more->a.blame.kernel_overlap.edges);
@@ -359,6 +378,37 @@ static void test_logs_same_as_one(void **state)
 	}
 }
 
+/* However much is written down, it is there, until the journal is emptied. */
+static void test_journal(void **state)
+{
+	struct journal journal = {.all = NULL};
+	char data[50];
+	size_t at = 0, room;
+
+	(void)state;
+	for (int round = 0; round < 2; round++) {
+		for (unsigned int i = 0; i < 20000; i++) {
+			memset(data, (int)(i % 101), sizeof(data));
+			journal_add_heavy(&journal, JOURNAL_GPU, i % 3)->gpu = i;
+			at = journal_store(&journal, data, i % sizeof(data));
+		}
+		assert_int_equal(journal.n, 20000);
+		assert_int_equal(journal.weight, 19999);
+		assert_int_equal(journal.stored_bytes, 400 * 49 * 25);
+		assert_int_equal(at, journal.stored_bytes - 19999 % 50);
+		for (unsigned int i = 0, byte = 0; i < 20000; byte += i++ % sizeof(data)) {
+			assert_int_equal(journal.all[i].gpu, i);
+			assert_true(!(i % sizeof(data)) || journal.stored[byte] == (char)(i % 101));
+		}
+		room = journal.room;
+		journal_empty(&journal);
+		assert_int_equal(journal.n + journal.weight + journal.stored_bytes, 0);
+		assert_int_equal(journal.room, room);
+	}
+	free(journal.all);
+	free(journal.stored);
+}
+
 static void tell_nothing(const struct analysis *whole, uint64_t records)
 {
 	(void)whole;
@@ -491,6 +541,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_as_one),
 		cmocka_unit_test(test_logs_same_as_one),
+		cmocka_unit_test(test_journal),
 		cmocka_unit_test(test_one_gpu_of_two_parts),
 		cmocka_unit_test(test_one_gpu_unknown),
 		cmocka_unit_test(test_refusal),
