@@ -668,6 +668,62 @@ static void test_held_lock(void **state)
 	silent(log.text, "held-lock");
 }
 
+/* Another thread that waits for the same lock for the last `us` of it. */
+static void in_line_too(struct log *log, unsigned int slot, unsigned int waited, unsigned int us)
+{
+	add(log, "slot %u tid=%u\n1us thread tid=%u name=\"app\"\n", slot, 100 + slot, 100 + slot);
+	for (unsigned int i = 1; i <= 40; i++)
+		add(log,
+		    "%uus outside kind=mutex object=0x7000 holder=101 caller=0x70 duration=%uus\n"
+		    "%uus launch cudaLaunchKernel duration=2us device=0 stream=0x%u0 caller=0x80\n",
+		    10000 * i + waited, us, 10000 * i + waited + 10 + slot, slot);
+}
+
+/* Those that wait for a tenth of their time and more together, 38 times each while they work; the one that waits longest, whichever
+ * it is, by name. */
+static void test_held_lock_of_several(void **state)
+{
+	static const struct {
+		unsigned int third_us, fourth_us;
+		const char *threads, *longest;
+		int64_t ms, waits;
+	} cases[] = {
+		{3000, 0, "2 threads waited 2", "thread 102 longest, 1", 266, 76},
+		{0, 3900, "2 threads waited 3", "thread 102 longest, 1", 300, 76},
+		{3000, 500, "2 threads waited 2", "thread 102 longest, 1", 266, 76},
+		{500, 500, "1 thread waited 1", "thread 102 longest, 1", 152, 38},
+		{3000, 3500, "3 threads waited 398.9 ms", "thread 102 longest, 1", 399, 114},
+	};
+	static struct log log;
+	json_t *root;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const json_t *finding;
+
+		standing_in_line(&log, 4000, 4000, NULL);
+		if (cases[i].third_us)
+			in_line_too(&log, 3, 4000, cases[i].third_us);
+		if (cases[i].fourth_us)
+			in_line_too(&log, 4, 4000, cases[i].fourth_us);
+		root = report_on(log.text);
+		finding = find(root, "held-lock");
+		assert_non_null(finding);
+		says(finding, "what", cases[i].threads);
+		says(finding, "what", cases[i].longest);
+		assert_in_range(number(finding, "cost_ns"), (cases[i].ms - 1) * MS,
+				(cases[i].ms + 1) * MS);
+		assert_int_equal(number(finding, "count"), cases[i].waits);
+		json_decref(root);
+	}
+	/* The second one waits longer. */
+	standing_in_line(&log, 3000, 4000, NULL);
+	in_line_too(&log, 3, 4000, 3900);
+	root = report_on(log.text);
+	says(find(root, "held-lock"), "what", "thread 103 longest, 1");
+	json_decref(root);
+}
+
 /* ---- cycles of locks ----------------------------------------------------------------------------- */
 
 /* Two threads that launch until 200 ms; at 300 ms 101 begins to wait between calls for what 102 has, and at `closed` 102
@@ -878,6 +934,7 @@ int main(void)
 		cmocka_unit_test(test_starved_by_a_long_call),
 		cmocka_unit_test(test_starving_without_cpu),
 		cmocka_unit_test(test_held_lock),
+		cmocka_unit_test(test_held_lock_of_several),
 		cmocka_unit_test(test_lock_cycle),
 		cmocka_unit_test(test_shared_stream),
 		cmocka_unit_test(test_shared_by_copies),
