@@ -1058,6 +1058,53 @@ static void test_most(void **state)
 	     "waited for DALI for 46.00 ms between its calls, 83 % of it at train.py:21 in main");
 }
 
+/* Several threads: those of whose time it is much together, and the one that waits longest by name. */
+static void test_gil_of_several(void **state)
+{
+	static const struct {
+		unsigned int us; /* of each 4 ms, of another thread */
+		const char *says;
+		uint64_t count, cost_ns;
+	} cases[] = {
+		{1500,
+		 "thread 7 (GPU 0) waited for Python's GIL for 40.00 ms between its calls (2 threads did so, for 70.00 ms together)",
+		 40, 70 * MS},
+		{3000,
+		 "thread 8 'b' (GPU 0) waited for Python's GIL for 60.00 ms between its calls (2 threads did so, for 100.0 ms together)",
+		 40, 100 * MS},
+		{300, "thread 7 (GPU 0) waited for Python's GIL for 40.00 ms between its calls", 20,
+		 40 * MS},
+	};
+	struct story *s = *state;
+
+	for (size_t n = 0; n < ARRAY_SIZE(cases); n++) {
+		json_t *finding;
+		unsigned int i;
+
+		begin_with(s, "probes=1");
+		for (i = 0; i < STEPS; i++) {
+			launch(s, 0, 4000);
+			wait_for_stream(s, MS, 0x20);
+			outside(s, 2 * MS, "kind=condition object=0x1000 caller=0x30 flags=32");
+		}
+		launch(s, 0, 4000);
+		fputs("slot 2 tid=8\n1us thread tid=8 name=\"b\"\n", s->log);
+		for (i = 1; i <= STEPS + 1; i++)
+			fprintf(s->log,
+				"%uus launch cudaLaunchKernel kernel=1 stream=9 duration=4us caller=0x10\n"
+				"%uus outside kind=condition object=0x1000 caller=0x40 flags=32 duration=%uus\n",
+				4000 * i, 4000 * i + 10 + cases[n].us, cases[n].us);
+		conclude(s);
+		finding = found(s, "gil-contention");
+		assert_non_null(finding);
+		if (!is_said(s, cases[n].says))
+			fail_msg("not '%s' in:\n%s", cases[n].says, s->shown);
+		assert_int_equal(strstr(what(finding), "threads did so") != NULL, n < 2);
+		assert_int_equal(ns_of(finding, "cost_ns"), cases[n].cost_ns);
+		assert_int_equal(ns_of(finding, "count"), cases[n].count);
+	}
+}
+
 /* The longest part at a place shows by the stack of another one there how the program comes to it: of the same call, not of
  * another, nor by a line of Python, which is a place of its own. */
 static void test_borrowed_stacks(void **state)
@@ -1147,6 +1194,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_holders_stack, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gil, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_most, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gil_of_several, setup, teardown),
 		cmocka_unit_test(test_borrowed_stacks),
 		cmocka_unit_test_setup_teardown(test_price, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_price_behind, setup, teardown),
