@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <stdlib.h>
+#include <string.h>
 #include "findings/straggler.h"
 
 #define MS 1000000ull
@@ -694,6 +695,55 @@ static void test_part(void **state)
 	end(&job);
 }
 
+/* What to do about what the rank's thread did. */
+static void test_cures(void **state)
+{
+	static const struct {
+		enum idle_cause cause;
+		const char *function, *fix;
+	} cases[] = {
+		{IDLE_CPU, NULL, "Do that work on no rank alone"},
+		{IDLE_LOADER, NULL, "Let that rank's loader be ready"},
+		{IDLE_PIPE, NULL, "Let that rank's loader be ready"},
+		{IDLE_FILE, NULL, "Let that rank's loader be ready"},
+		{IDLE_SOCKET, NULL, "Let that rank's loader be ready"},
+		{IDLE_NOT_RUNNING, NULL, "Give that rank's process CPUs of its own"},
+		{IDLE_CUDA_CALL, "cudaMalloc", "empty_cache() not within the loop"},
+		{IDLE_CUDA_WAIT, "cudaFree", "empty_cache() not within the loop"},
+		{IDLE_CUDA_WAIT, "cudaStreamSynchronize", "Let all ranks do that in the same step"},
+		{IDLE_KERNEL_MODULE, "cudaStreamCreate",
+		 "Take that call out of the step, or let all ranks make it"},
+		{IDLE_CUDA_LOCK, NULL, "Take that call out of the step, or let all ranks make it"},
+		{IDLE_SLEEP, NULL, "Take out of that rank's step what the others do not do"},
+		{IDLE_SAVE, NULL, NULL}, /* as it is explained */
+	};
+	struct job job;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct function function = {.name = (char *)(uintptr_t)cases[i].function};
+		struct trace_set set = {
+			.functions = {.all = &function, .count = cases[i].function != NULL}};
+		struct model model = {.set = &set};
+		struct accounting accounts = {.model = &model};
+		struct arena texts = {0};
+		struct found found = {.texts = &texts};
+		const char *fix = cases[i].fix ?: idle_cause_meanings[cases[i].cause];
+
+		begin(&job, 3, (const uint64_t[]){0, 1000, 0});
+		job.idle.accounts = &accounts;
+		reason(&job, 1, cases[i].cause, 0, 0, 800)->longest.fn = 0;
+		detectors_find("straggler-rank")->conclude_ranks(&job.ranks, &found);
+		assert_int_equal(found.n, 1);
+		if (!strstr(found.all->fix, fix))
+			fail_msg("%s: %s", idle_cause_codes[cases[i].cause], found.all->fix);
+		assert_non_null(strstr(found.all->what, idle_cause_texts[cases[i].cause]));
+		findings_free(found.all, found.n);
+		arena_release(&texts);
+		end(&job);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -714,6 +764,7 @@ int main(void)
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_words_of_stages),
 		cmocka_unit_test(test_part),
+		cmocka_unit_test(test_cures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
