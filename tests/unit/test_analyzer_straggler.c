@@ -744,6 +744,73 @@ static void test_cures(void **state)
 	}
 }
 
+/* Who was last how often: four ranks at most, of steps if there are any; and whether their GPUs had as much to do. */
+static void test_in_turn_words(void **state)
+{
+	static const struct {
+		uint64_t last[6], steps[6], n_steps,
+			same; /* same: of 100 operations in which a GPU was late */
+		const char *words;
+	} cases[] = {
+		{{30, 31, 0, 0, 0, 0},
+		 {0},
+		 0,
+		 79,
+		 "last was rank 0 in 30 of 100 collectives, rank 1 in 31"},
+		{{30, 31, 0, 0, 0, 0},
+		 {0},
+		 0,
+		 80,
+		 "last was rank 0 in 30 of 100 collectives, rank 1 in 31; it had as many operations submitted as the others, which took its "
+		 "GPU longer, as longer sequences do"},
+		{{0, 31, 5, 0, 0, 7},
+		 {0},
+		 0,
+		 0,
+		 "last was rank 1 in 31 of 100 collectives, rank 2 in 5, rank 5 in 7"},
+		{{1, 2, 3, 4, 5, 6},
+		 {0},
+		 0,
+		 0,
+		 "last was rank 0 in 1 of 100 collectives, rank 1 in 2, rank 2 in 3, rank 3 in 4"},
+		{{1, 2, 3, 4, 5, 6},
+		 {0, 4, 5, 0, 0, 0},
+		 9,
+		 0,
+		 "last was rank 1 in 4 of 9 steps, rank 2 in 5"},
+	};
+	struct job job;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct arena texts = {0};
+		struct found found = {.texts = &texts};
+		const char *words;
+
+		begin(&job, 6, (const uint64_t[]){1300, 1300, 0, 0, 0, 0});
+		job.ranks.order = job.all;
+		job.ranks.steps.count = cases[i].n_steps;
+		for (size_t k = 0; k < 6; k++) {
+			job.rank[k].last_count = cases[i].last[k];
+			job.rank[k].steps = cases[i].steps[k];
+			job.rank[k].gpu_late_ns = job.rank[k].late_ns;
+			job.rank[k].gpu_late_count = k < 2 ? 50 : 0;
+			job.rank[k].gpu_late_same_work = k < 2 ? (cases[i].same + k) / 2 : 0;
+		}
+		detectors_find("uneven-work")->conclude_ranks(&job.ranks, &found);
+		assert_int_equal(found.n, 1);
+		words = strstr(found.all->what, "last was");
+		assert_non_null(words);
+		assert_string_equal(words, cases[i].words);
+		assert_non_null(strstr(
+			found.all->what,
+			"ranks wait for each other 2.600 s in collectives, 26 % of 10.00 s"));
+		findings_free(found.all, found.n);
+		arena_release(&texts);
+		end(&job);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -765,6 +832,7 @@ int main(void)
 		cmocka_unit_test(test_words_of_stages),
 		cmocka_unit_test(test_part),
 		cmocka_unit_test(test_cures),
+		cmocka_unit_test(test_in_turn_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
