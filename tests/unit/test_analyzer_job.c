@@ -337,6 +337,26 @@ static void test_sampled(void **state)
 	}
 }
 
+/* Two ranks are late by 5 ms in one of 16 steps each, far more than what is chance: rank 0 is late by so much in all of them. */
+static void test_late_now_and_then(void **state)
+{
+	static struct meeting m = {.ranks = 10, .hosts = 1, .steps = SAMPLED};
+
+	(void)state;
+	for (unsigned int chance = 0; chance < 2; chance++) {
+		struct scene s = {0};
+
+		for (unsigned int step = 0; step < SAMPLED; step++) {
+			m.late_ns[0][step] = chance ? 600 * US : 20 * US;
+			m.late_ns[3][step] = step % 16 == 4 ? 5 * MS : 0;
+			m.late_ns[7][step] = step % 16 == 12 ? 5 * MS : 0;
+		}
+		tell_meetings(&s, &m);
+		scene_shows(&s, "differences", "who cause",
+			    chance ? "rank 0 | python\n" : "rank 3 | python\nrank 7 | python\n");
+	}
+}
+
 /* It submits in time, and its GPU begins late: with as much work as the others' it is the GPU, with more it is the work. */
 static void test_late_gpu(void **state)
 {
@@ -370,6 +390,26 @@ static void test_slow_steps(void **state)
 		    "340000000 | 50000000 | 10000000 | 0 | 4 | 4096 | - | -\n"
 		    "670000000 | 40000000 | 10000000 | 30000000 | 4 | 4096 | rank 2 | python\n"
 		    "875000000 | 15000000 | 10000000 | 0 | 4 | 4096 | - | -\n");
+}
+
+/* Of operations of one kind that come three in a step only those that end it tell its length, if there are enough of these. */
+static void test_typical_step(void **state)
+{
+	static const struct {
+		unsigned int every;
+		const char *typical;
+	} cases[] = {{3, "100000000\n"}, {11, "100000000\n"}, {12, "10000000\n"}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct meeting m = {.ranks = 3, .hosts = 1};
+		struct scene s = {0};
+
+		for (unsigned int step = cases[i].every; step < STEPS; step += cases[i].every)
+			m.slow_ns[step] = 90 * MS;
+		tell_meetings(&s, &m);
+		scene_shows(&s, "job", "typical_ns", cases[i].typical);
+	}
 }
 
 /* ---- what is missing -------------------------------------------------------------------------- */
@@ -895,7 +935,9 @@ int main(void)
 		cmocka_unit_test(test_late_ranks),
 		cmocka_unit_test(test_late_gpu),
 		cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_late_now_and_then),
 		cmocka_unit_test(test_slow_steps),
+		cmocka_unit_test(test_typical_step),
 		cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_missing_ranks),
 		cmocka_unit_test(test_parts),

@@ -241,6 +241,26 @@ static void test_queues(void **state)
 	      "threads that wait for locks 320: 0\n");
 }
 
+/* Work that is not known to be done, by GPU and stream: which default stream it is. */
+static void test_outstanding(void **state)
+{
+	(void)state;
+	shows(true,
+	      "100us launch cudaLaunchKernel stream=0x10 duration=2us\n"
+	      "200us launch cudaLaunchKernel stream=1 duration=2us\n"
+	      "300us launch cudaLaunchKernel stream=2 duration=2us\n"
+	      "400us op cudaStreamSynchronize stream=0x10 duration=2us\n",
+	      "",
+	      "operations not known to be done, GPU 0 100: 1\n"
+	      "operations not known to be done, stream 0x10 of GPU 0 100: 1\n"
+	      "operations not known to be done, GPU 0 200: 2\n"
+	      "operations not known to be done, legacy default stream of GPU 0 200: 1\n"
+	      "operations not known to be done, GPU 0 300: 3\n"
+	      "operations not known to be done, a thread's default stream of GPU 0 300: 1\n"
+	      "operations not known to be done, GPU 0 400: 2\n"
+	      "operations not known to be done, stream 0x10 of GPU 0 400: 0\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +269,7 @@ int main(void)
 		cmocka_unit_test(test_waits_and_calls_inside),
 		cmocka_unit_test(test_arrows),
 		cmocka_unit_test(test_queues),
+		cmocka_unit_test(test_outstanding),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
