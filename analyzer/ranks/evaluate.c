@@ -385,6 +385,27 @@ static void add_to_places(struct ranks *ranks, const struct rank_instance *insta
 	add_share(&site->last, &site->n_last, e);
 }
 
+/*
+ * Ranks that meet in several communicators wait in all of them for one that is late: a pair's first operation, and behind it that of all
+ * ranks, are late for the same time. What it did since the first one is all that it is late for in the other; and no time counts
+ * twice. (Launches of graphs have times of the host.)
+ */
+static void take_late(const struct rank_instance *instance, struct evaluated *e)
+{
+	const struct rank_op *last = e->last;
+	struct rank *rank = last->member->rank;
+	uint64_t end_ns = last->begin_ns;
+
+	if (!e->late_ns || instance->comm->key.graphs)
+		return;
+	if (rank->late_process != last->member->process) /* it was started again */
+		rank->late.n = 0;
+	rank->late_process = last->member->process;
+	e->late_ns = min_u64(e->late_ns, end_ns - min_u64(last->met_before_ns, end_ns));
+	e->late_ns = rank_spans_take(&rank->late, end_ns - e->late_ns, end_ns);
+	e->held_ns = min_u64(e->held_ns, e->late_ns);
+}
+
 static void add_to_last(struct ranks *ranks, struct rank_instance *instance,
 			const struct evaluated *e, struct rank_step_part *step)
 {
@@ -398,7 +419,6 @@ static void add_to_last(struct ranks *ranks, struct rank_instance *instance,
 	rank->held_ns += e->held_ns;
 	ranks->caused_ns += e->wait_ns;
 	ranks->late_ns += e->late_ns;
-	rank_parts_add(&ranks->parts, rank->index, e->late_ns);
 	step->last = rank;
 	step->process = e->last->member->process;
 	rank_reasons_charge(ranks, instance, e->last, e->late_ns, &step->cause, &step->cause_ns);
@@ -578,8 +598,11 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 		if (!is_message(instance)) /* of pipelines each has its own code */
 			rank_unshared_see(instance);
 	}
-	if (e.last)
+	if (e.last) { /* systematic is what each communicator sees */
+		rank_parts_add(&ranks->parts, e.last->member->rank->index, e.late_ns);
+		take_late(instance, &e);
 		add_to_last(ranks, instance, &e, &step);
+	}
 	for (const struct rank_op *op = instance->ops; op; op = op->next)
 		if (op != e.last)
 			rank_reasons_in_time(op);

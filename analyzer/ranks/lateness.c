@@ -82,6 +82,51 @@ void rank_parts_release(struct rank_parts *parts)
 	*parts = (struct rank_parts){.late = NULL};
 }
 
+/* ---- spans ----------------------------------------------------------------------------------- */
+
+static void replace(struct rank_spans *spans, size_t from, size_t to, struct rank_span span)
+{
+	if (to == from) {
+		spans->all = grow(spans->all, spans->n, sizeof(*spans->all));
+		spans->n++;
+		memmove(&spans->all[from + 1], &spans->all[from],
+			(spans->n - 1 - from) * sizeof(*spans->all));
+	} else {
+		memmove(&spans->all[from + 1], &spans->all[to],
+			(spans->n - to) * sizeof(*spans->all));
+		spans->n -= to - from - 1;
+	}
+	spans->all[from] = span;
+	if (spans->n > RANK_SPANS_MOST)
+		memmove(spans->all, &spans->all[1], --spans->n * sizeof(*spans->all));
+}
+
+/* Most come behind all others. */
+uint64_t rank_spans_take(struct rank_spans *spans, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct rank_span all = {begin_ns, end_ns};
+	uint64_t new_ns = end_ns - begin_ns;
+	size_t from = spans->n, to;
+
+	while (from && spans->all[from - 1].end_ns >= begin_ns)
+		from--;
+	for (to = from; to < spans->n && spans->all[to].begin_ns <= end_ns; to++) {
+		const struct rank_span *span = &spans->all[to];
+
+		new_ns -= min_u64(span->end_ns, end_ns) - max_u64(span->begin_ns, begin_ns);
+		all.begin_ns = min_u64(all.begin_ns, span->begin_ns);
+		all.end_ns = max_u64(all.end_ns, span->end_ns);
+	}
+	replace(spans, from, to, all);
+	return new_ns;
+}
+
+void rank_spans_release(struct rank_spans *spans)
+{
+	free(spans->all);
+	*spans = (struct rank_spans){.n = 0};
+}
+
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 static uint64_t operations_of(const struct rank_parts *parts)

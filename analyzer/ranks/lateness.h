@@ -41,6 +41,20 @@ void rank_parts_release(struct rank_parts *parts);
 /* Of n_ranks that there are, in any order. */
 bool rank_parts_systematic(const struct rank_parts *parts, size_t rank, size_t n_ranks);
 
+#define RANK_SPANS_MOST 1024 /* the last ones; what lies before them counts as new */
+
+/* Times of one clock, in their order, with gaps between them. Start with zeros. */
+struct rank_spans {
+	struct rank_span {
+		uint64_t begin_ns, end_ns;
+	} * all; /* owned */
+	size_t n;
+};
+
+/* Adds a time; returns what of it was in none of them. */
+uint64_t rank_spans_take(struct rank_spans *spans, uint64_t begin_ns, uint64_t end_ns);
+void rank_spans_release(struct rank_spans *spans);
+
 /* Is it enough to be told, of a job's time? */
 static inline bool rank_late_is_significant(uint64_t late_ns, uint64_t job_ns)
 {

@@ -491,6 +491,17 @@ static bool is_of_another(const struct rank_op *op)
 	return false;
 }
 
+static void see_end(struct rank_op *op)
+{
+	const struct rank_member *member = op->member, *before = member->rank->ended_as;
+	struct rank *rank = member->rank;
+
+	if (before && before->comm != member->comm && before->process == member->process)
+		op->met_before_ns = rank->ended_ns;
+	rank->ended_ns = op->end_ns;
+	rank->ended_as = member;
+}
+
 void rank_apply_ran(struct ranks *ranks, const struct rank_ran_event *event)
 {
 	uint64_t key = key_of_op(event->head.process, event->id, event->graph);
@@ -522,6 +533,8 @@ void rank_apply_ran(struct ranks *ranks, const struct rank_ran_event *event)
 	}
 	if (op->ran && !event->graph && !rank_func_is_between_two(op->instance->func))
 		op->member->ran_ordinal_1 = max_u64(op->member->ran_ordinal_1, op->ordinal + 1);
+	if (op->ran && !event->graph)
+		see_end(op);
 	look_whether_ready(op->instance);
 	evaluate_some(ranks, op->member->comm);
 }

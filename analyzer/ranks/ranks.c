@@ -485,6 +485,7 @@ static void release_ranks(struct ranks *ranks)
 	for (size_t i = 0; i < ranks->n; i++) {
 		free(ranks->all[i]->processes);
 		free(ranks->all[i]->waited_for_ns);
+		rank_spans_release(&ranks->all[i]->late);
 		rank_samples_free(ranks->all[i]->samples);
 		free(ranks->all[i]);
 	}

@@ -58,8 +58,8 @@ struct rank {
 		last_count; /* operations in which it was the last one, by more than the clocks' error */
 	uint64_t caused_ns; /* others' waits for it, all of them together */
 	uint64_t paid_ns; /* of caused_ns, what was no wait beside the others' own work */
-	/* The longest of others' waits for it in each operation, where it was not behind before: so long it held the others up. The idle_sums of
-	 * idle_owner_rank(index) say why: their sum is late_ns exactly. */
+	/* The longest of others' waits for it in each operation, where it was not behind before, and of several communicators at the same
+	 * time once: so long it held the others up. The idle_sums of idle_owner_rank(index) say why: their sum is late_ns exactly. */
 	uint64_t late_ns;
 	uint64_t longest_late_ns; /* of late_ns, in one operation */
 	uint64_t sure_ns,
@@ -97,6 +97,10 @@ struct rank {
 	uint64_t align_error_ns, host_error_ns;
 	/* Its GPU's timer is not known: host times stand in (interfaces 1 to 3 of NCCL's) */
 	bool by_host_times;
+	struct rank_spans late; /* late_ns, by its GPU's timer, in this process: */
+	const struct process *late_process;
+	uint64_t ended_ns; /* its last operation that has run, by that timer; 0: none yet */
+	const struct rank_member *ended_as; /* in its communicator, in that process */
 	struct rank_samples *samples; /* sample.h; NULL: none; owned */
 };
 
@@ -110,7 +114,8 @@ struct rank_group {
 	bool graphs; /* these are launches of graphs with such operations */
 	uint64_t operations; /* matched and timed ones; each once for all its ranks */
 	uint64_t wait_ns; /* of all ranks together */
-	uint64_t late_ns; /* the longest wait of each: as rank.late_ns */
+	uint64_t
+		late_ns; /* the longest wait of each: as rank.late_ns, but for that of other communicators at the same time */
 	uint64_t transfer_ns; /* from the last one's arrival to the end, of each */
 	/* Of operations: those that followed one of the same function and communicator, with no other operation of the GPU
 	 * submitted between, on the first rank: they could be one. */

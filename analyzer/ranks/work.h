@@ -242,6 +242,8 @@ struct rank_op {
 		ran_ns; /* trace time: begin no later than (0: unknown), end no later than */
 	int64_t arrival_ns, left_ns; /* by the reference's timer: begin and end */
 	uint64_t wait_ns; /* of it, until the last one came */
+	uint64_t
+		met_before_ns; /* end of its rank's operation before, of another communicator; by its timer; 0: none */
 	uint64_t gpu_operations; /* handed over since the lane's operation before */
 	const struct operation_row *row; /* of a digest that it comes from; NULL: of traces */
 	/* Until then: its process's recording was dormant, or numbers of its rank's operations are missing. */

@@ -199,13 +199,44 @@ static void test_matters(void **state)
 	assert_false(rank_late_is_significant(0, 0));
 }
 
+/* Of times that come in any order, what is new; those that touch are one. */
+static void test_spans(void **state)
+{
+	static const struct {
+		uint64_t begin_ns, end_ns, new_ns;
+		size_t n;
+	} times[] = {
+		{100, 200, 100, 1}, {300, 400, 100, 2},       {120, 180, 0, 2}, {150, 250, 50, 2},
+		{280, 310, 20, 2},  {50, 100, 50, 2},         {10, 20, 10, 3},  {240, 290, 30, 2},
+		{500, 500, 0, 3},   {0, 1000, 1000 - 360, 1},
+	};
+	struct rank_spans spans = {.n = 0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		assert_int_equal(rank_spans_take(&spans, times[i].begin_ns, times[i].end_ns),
+				 times[i].new_ns);
+		assert_int_equal(spans.n, times[i].n);
+	}
+	/* The last ones are known. */
+	for (uint64_t i = 1; i <= RANK_SPANS_MOST; i++)
+		assert_int_equal(rank_spans_take(&spans, 2000 * i, 2000 * i + 100), 100);
+	assert_int_equal(spans.n, RANK_SPANS_MOST);
+	assert_int_equal(spans.all[0].begin_ns, 2000);
+	assert_int_equal(rank_spans_take(&spans, 2050, 2150), 50);
+	assert_int_equal(rank_spans_take(&spans, 0, 10), 10);
+	assert_int_equal(spans.n, RANK_SPANS_MOST);
+	assert_int_equal(rank_spans_take(&spans, 0, 10), 10);
+	rank_spans_release(&spans);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_real),    cmocka_unit_test(test_begin),
-		cmocka_unit_test(test_long),    cmocka_unit_test(test_half),
-		cmocka_unit_test(test_hiccups), cmocka_unit_test(test_few),
-		cmocka_unit_test(test_matters),
+		cmocka_unit_test(test_real),  cmocka_unit_test(test_spans),
+		cmocka_unit_test(test_begin), cmocka_unit_test(test_long),
+		cmocka_unit_test(test_half),  cmocka_unit_test(test_hiccups),
+		cmocka_unit_test(test_few),   cmocka_unit_test(test_matters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
