@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include "cmd_files/cmd_digest.h"
 #include "cudaspy/cost_plan.h"
 #include "report_json.h"
 
@@ -50,8 +51,9 @@ static void put_thread(struct windows_log *log, int slot, const struct window *w
 		(unsigned long long)log->ns, (unsigned long long)end, (unsigned long long)away,
 		launches + events);
 	if (counting)
-		fprintf(log->out, " counted=cudaLaunchKernel:%u%s", launches,
-			events ? ",cudaEventRecord:30" : "");
+		fprintf(log->out, " counted=cudaLaunchKernel:%u", launches);
+	if (counting && events)
+		fprintf(log->out, ",cudaEventRecord:%u", events);
 	fputc('\n', log->out);
 }
 
@@ -64,22 +66,25 @@ static void put_window(struct windows_log *log, const struct window *window, uin
 
 /* With all that is recorded, thread 101 gets through 40 calls in 10 ms, thread 102 through 20; while they are counted, through 52 and
  * 20; without probes 5 % more; without stacks as many. */
-static void put_block(struct windows_log *log, uint64_t frame, uint64_t block, unsigned int n)
+static const struct window counted = {"counting", 22, 30, 20};
+
+static void put_block(struct windows_log *log, uint64_t frame, uint64_t block, unsigned int n,
+		      const struct window *counting)
 {
-	static const struct window all = {"all", 20, 20, 20}, counting = {"counting", 22, 30, 20},
+	static const struct window all = {"all", 20, 20, 20},
 				   lean[] = {{"no_probes", 21, 21, 21}, {"no_stacks", 20, 20, 20}};
 	uint64_t number = spy_cost_window(frame, block, 0);
 
 	put_window(log, &all, number);
-	put_window(log, &counting, number + 1);
+	put_window(log, counting, number + 1);
 	put_window(log, &lean[n % 2], number + 2);
 }
 
-static json_t *report_on_windows(void)
+/* The caller frees. */
+static char *windows_with(const struct window *counting)
 {
 	struct windows_log log = {.ns = 1000000};
 	unsigned int n = 0;
-	json_t *root;
 
 	log.out = open_memstream(&log.text, &log.size);
 	fputs("trace app.100 pid=100 program=\"/bin/app\" probes=1\n"
@@ -89,10 +94,17 @@ static json_t *report_on_windows(void)
 	for (uint64_t frame = 0; n < BLOCKS; frame++)
 		for (uint64_t block = 0; block < spy_cost_frame(frame).blocks && n < BLOCKS;
 		     block++)
-			put_block(&log, frame, block, n++);
+			put_block(&log, frame, block, n++, counting);
 	fclose(log.out);
-	root = report_on(log.text);
-	free(log.text);
+	return log.text;
+}
+
+static json_t *report_on_windows(void)
+{
+	char *text = windows_with(&counted);
+	json_t *root = report_on(text);
+
+	free(text);
 	return root;
 }
 
@@ -179,12 +191,48 @@ static void test_rates(void **state)
 	json_decref(root);
 }
 
+/* A digest has the same of the rank, as far as recording costs it anything, and no more than all of its time. */
+static void test_digest(void **state)
+{
+	static const struct {
+		struct window counting;
+		uint64_t ppm;
+	} cases[] = {{{"counting", 22, 30, 20}, 200000},
+		     {{"counting", 10, 10, 10}, 0},
+		     {{"counting", 60, 60, 60}, 1000000}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = windows_with(&cases[i].counting), *dir = scratch_make(), path[256];
+		struct digest *digest = digest_new();
+		struct digest_rank **ranks;
+		struct digest_data data;
+		size_t n;
+
+		snprintf(path, sizeof(path), "%s/log", dir);
+		scratch_write(path, text, strlen(text));
+		tt_make(path, dir);
+		assert_int_equal(digest_traces(digest, (const char *[]){dir}, 1, NULL, NULL), 0);
+		ranks = digest_ranks(digest, &n);
+		digest_rank_data(digest, ranks[0], &data);
+		assert_int_equal(digest_cell(&data, D_RANK, 0, D_RANK_cost_ppm), cases[i].ppm + 1);
+		assert_int_equal(digest_cell(&data, D_RANK, 0, D_RANK_cost_low_ppm), cases[i].ppm);
+		assert_int_equal(digest_cell(&data, D_RANK, 0, D_RANK_cost_high_ppm), cases[i].ppm);
+		digest_data_release(&data);
+		free(ranks);
+		digest_free(digest);
+		scratch_remove(dir);
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_whole),
 		cmocka_unit_test(test_threads_and_functions),
 		cmocka_unit_test(test_rates),
+		cmocka_unit_test(test_digest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
