@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "digest_scene.h"
 #include "job/diff.h"
+#include "trace_text.h"
 
 #define US 1000
 #define MS 1000000
@@ -510,6 +511,56 @@ static void test_parts(void **state)
 	scene_end(&s);
 }
 
+/* Which parts of its recording a trace is: a part alone says so, too, and the first one when it has ended. */
+static void test_parts_of_traces(void **state)
+{
+	static const struct {
+		const char *trace, *parts;
+	} cases[] = {
+		{"trace a.1 pid=1 program=\"a\" of=a part=4\nslot 0\n30ms part state=begin number=4 since=30ms\n",
+		 "4-4 of 1, newest 1\n"},
+		{"trace a.1 pid=1 program=\"a\" of=a part=2\nslot 0\n10ms part state=begin number=2 since=10ms\n"
+		 "20ms part state=end number=2 since=10ms calls=1\n",
+		 "2-2 of 1, newest 0\n"},
+		{"trace a.1 pid=1 program=\"a\" of=a\nslot 0\n20ms part state=end number=1 since=1us calls=1\n",
+		 "1-1 of 1, newest 0\n"},
+		{"trace a.1 pid=1 program=\"a\" of=a\nslot 0\n20ms note note=version text=\"x\"\n",
+		 ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct digest *digest = digest_new();
+		char *dir = scratch_make(), path[300], log[1000], seen[100] = "";
+		struct digest_rank **ranks;
+		struct digest_data data;
+		size_t n;
+
+		snprintf(path, sizeof(path), "%s/log", dir);
+		snprintf(
+			log, sizeof(log),
+			"%sslot 1 tid=7\n15ms thread tid=7 name=\"a\"\n16ms call cuInit duration=9us\n",
+			cases[i].trace);
+		scratch_write(path, log, strlen(log));
+		tt_make(path, dir);
+		assert_int_equal(digest_traces(digest, (const char *[]){dir}, 1, NULL, NULL), 0);
+		ranks = digest_ranks(digest, &n);
+		digest_rank_data(digest, ranks[0], &data);
+		for (uint32_t row = 0; row < data.tables[D_PART].n; row++)
+			snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen),
+				 "%u-%u of %u, newest %u\n",
+				 (unsigned int)digest_cell(&data, D_PART, row, D_PART_first),
+				 (unsigned int)digest_cell(&data, D_PART, row, D_PART_last),
+				 (unsigned int)digest_cell(&data, D_PART, row, D_PART_parts),
+				 (unsigned int)digest_cell(&data, D_PART, row, D_PART_newest));
+		assert_string_equal(seen, cases[i].parts);
+		digest_data_release(&data);
+		free(ranks);
+		digest_free(digest);
+		scratch_remove(dir);
+	}
+}
+
 /* Five ranks that begin 1 s after the others, as many processes of a job may, and more; the twin is no longer away. */
 static void test_other_times(void **state)
 {
@@ -941,6 +992,7 @@ int main(void)
 		cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_missing_ranks),
 		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_parts_of_traces),
 		cmocka_unit_test(test_other_times),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_headline),
