@@ -50,6 +50,8 @@ void suggest_try(struct suggest *suggest, const char *candidate)
 	size_t n = strnlen(suggest->word, WORD_MOST), n_candidate = strnlen(candidate, WORD_MOST);
 	size_t d = distance(suggest->word, n, candidate, n_candidate);
 
+	if (!strcmp(candidate, suggest->word)) /* it is known that this is not there */
+		return;
 	/* What was cut short is meant before what was mistyped. */
 	if (n > 1 && n_candidate > n && !strncasecmp(candidate, suggest->word, n))
 		d = 1;

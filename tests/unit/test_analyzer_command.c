@@ -168,6 +168,8 @@ static void test_suggestions(void **state)
 	(void)state;
 	assert_string_equal(suggested("reprot", verbs), "report");
 	assert_string_equal(suggested("REPORT", verbs), "report");
+	assert_string_equal(suggested("report", "report"),
+			    "-"); /* it was said that it is unknown */
 	assert_string_equal(suggested("calib", verbs), "calibrate");
 	assert_string_equal(suggested("dmup", verbs), "dump");
 	assert_string_equal(suggested("rn", verbs), "run");

@@ -10,6 +10,7 @@
 #include "story.h"
 #include "account/ranges.h"
 #include "filter/words.h"
+#include "sections/sections.h"
 
 static json_t *range_in(const json_t *root, const char *domain, const char *name)
 {
@@ -441,6 +442,68 @@ static void test_librarys(void **state)
 	}
 }
 
+/* Of many that were left open some are named. */
+static void test_left_open(void **state)
+{
+	static const char *const words[] = {
+		"left out, because the library did not end them: 1 of NCCL: n1",
+		"left out, because the library did not end them: 1 of NCCL: n1, 2 of NCCL: n2",
+		"did not end them: 1 of NCCL: n1, 2 of NCCL: n2, 3 of NCCL: n3",
+		"did not end them: 1 of NCCL: n1, 2 of NCCL: n2, 3 of NCCL: n3 and 1 more names",
+		"did not end them: 1 of NCCL: n1, 2 of NCCL: n2, 3 of NCCL: n3 and 2 more names",
+	};
+	struct story *s = *state;
+
+	for (unsigned int n = 1; n <= ARRAY_SIZE(words); n++) {
+		begin(s);
+		say(s, "range_name number=10 name=\"step\"");
+		for (unsigned int i = 1; i <= n; i++) {
+			say(s, "range_name number=%u name=\"n%u\" domain=\"NCCL\"", i, i);
+			for (unsigned int j = 0; j < i; j++)
+				say(s, "range what=push name=%u", i);
+			launch(s, 0, 1000);
+		}
+		say(s, "range what=push name=10");
+		launch(s, 0, 1000);
+		say(s, "range what=pop name=10");
+		launch(s, 0, 1000);
+		conclude(s);
+		if (!strstr(scratch_squeeze(s->shown), words[n - 1]))
+			fail_msg("%u: %s", n, s->shown);
+		assert_int_equal(strstr(s->shown, "more names") != NULL, n > 3);
+	}
+}
+
+/* What the calls of a finding cost in ranges: the most costly name first, of those that cost as much the one of more calls,
+ * then the one that came up first. */
+static void test_shares(void **state)
+{
+	static const char *const names[] = {"a", "b", "c", "d", "e"};
+	static const uint64_t ns[] = {10, 20, 20, 20, 30}, counts[] = {9, 1, 2, 2, 1};
+	struct range_name *all[ARRAY_SIZE(names)];
+	struct range_shares shares = {0};
+	struct arena texts = {0};
+	const struct table *table;
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(names); i++) {
+		all[i] = calloc(1, sizeof(*all[i]) + 1);
+		all[i]->index = i;
+		all[i]->domain = i == 4 ? "loader" : "";
+		all[i]->name = names[i];
+		range_shares_add(&shares, all[i], counts[i], ns[i]);
+	}
+	table = report_range_shares(&texts, &shares, 200);
+	assert_int_equal(table->n_rows, ARRAY_SIZE(names));
+	assert_string_equal(table->intro,
+			    "in range loader: e (15 %), c (10 %), d (10 %), and 2 more");
+	assert_string_equal(report_range_shares(&texts, &shares, 0)->intro,
+			    "in range loader: e, c, d, and 2 more");
+	arena_release(&texts);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		free(all[i]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 /* ---- more names than rows -------------------------------------------------------------------- */
@@ -509,11 +572,14 @@ static void test_many_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_sums),         TEST(test_odd_ones),      TEST(test_started),
-		TEST(test_not_followed), TEST(test_open),          TEST(test_families),
-		TEST(test_only),         TEST(test_findings),      TEST(test_threads),
-		TEST(test_worst),        TEST(test_idle_and_lost), TEST(test_librarys),
-		TEST(test_many_names),
+		TEST(test_sums),         TEST(test_odd_ones),
+		TEST(test_started),      TEST(test_open),
+		TEST(test_families),     TEST(test_only),
+		TEST(test_findings),     TEST(test_threads),
+		TEST(test_worst),        TEST(test_idle_and_lost),
+		TEST(test_librarys),     TEST(test_many_names),
+		TEST(test_left_open),    cmocka_unit_test(test_shares),
+		TEST(test_not_followed),
 	};
 
 	return RUN_WITH_FINDINGS(tests);

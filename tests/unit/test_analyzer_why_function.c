@@ -338,6 +338,133 @@ static void test_own_lock(void **state)
 	json_decref(root);
 }
 
+/* ---- several threads ------------------------------------------------------------------------- */
+
+struct samples {
+	struct sample {
+		unsigned int us, of, place;
+	} all[3 * STEPS];
+	size_t n;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct sample *x = a, *y = b;
+
+	return x->us < y->us ? -1 : x->us > y->us;
+}
+
+/* All threads work for as long. */
+static unsigned int steps_of(unsigned int ms)
+{
+	return STEPS * 5 / (ms + 1);
+}
+
+/* Its steps on a GPU of its own: `ms` between two calls, of which a sample tells where, or what it waited for there. */
+static void tell_steps(const struct story *s, struct samples *samples, unsigned int tid,
+		       unsigned int ms, unsigned int place, const char *waits)
+{
+	unsigned int device = tid - 7, us = 1000;
+
+	if (tid != 7)
+		fprintf(s->log, "slot %u tid=%u\n1us thread tid=%u name=\"t%u\"\n", tid - 5, tid,
+			tid, tid);
+	for (unsigned int i = 0; i <= steps_of(ms); i++, us += 1000 * ms + 1010) {
+		fprintf(s->log,
+			"%uus launch cudaLaunchKernel kernel=1 stream=8 caller=0x10 duration=4us device=%u\n"
+			"%uus op cudaStreamSynchronize stream=8 caller=0x20 duration=1ms device=%u\n",
+			us, device, us + 1002, device);
+		if (i == steps_of(ms))
+			break;
+		if (place)
+			samples->all[samples->n++] =
+				(struct sample){us + 1002 + 500 * ms, tid, place};
+		if (*waits)
+			fprintf(s->log, "%uus outside %s caller=%#x duration=%uus\n",
+				us + 1002 + 1000 * ms, waits, 0x30 + tid, 1000 * ms);
+	}
+}
+
+static void conclude_samples(struct story *s, struct samples *samples)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *told = open_memstream(&text, &size);
+
+	qsort(samples->all, samples->n, sizeof(samples->all[0]), by_time);
+	for (size_t i = 0; i < samples->n; i++)
+		fprintf(told, "%uus sample of=%u place=%u state=1 weight=5000\n",
+			samples->all[i].us, samples->all[i].of, samples->all[i].place);
+	fclose(told);
+	tell_samples(s->log, text);
+	free(text);
+	conclude(s);
+}
+
+static int64_t in_row(const json_t *root, const char *table, size_t i, const char *key)
+{
+	const json_t *row = json_array_get(json_object_get(root, table), i);
+
+	return row ? json_integer_value(json_object_get(row, key)) : -1;
+}
+
+/* Who was longest there comes first; so do the GPUs, which they feed. */
+static void test_longest_first(void **state)
+{
+	static const unsigned int order[] = {8, 9, 7}, ms[] = {4, 9, 6};
+	struct samples samples = {.n = 0};
+	struct story *s = *state;
+	json_t *root;
+
+	begin_with(s, "probes=1");
+	for (unsigned int tid = 7; tid <= 9; tid++)
+		tell_steps(s, &samples, tid, ms[tid - 7], 1, "");
+	conclude_samples(s, &samples);
+	root = answer(s, "load");
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		int64_t ns = (int64_t)steps_of(ms[order[i] - 7]) * ms[order[i] - 7] * MS;
+
+		assert_int_equal(in_row(root, "place_threads", i, "thread"), order[i]);
+		assert_int_equal(in_row(root, "place_threads", i, "device"), order[i] - 7);
+		assert_in_range(in_row(root, "place_threads", i, "ns"), ns - ns / 50, ns + ns / 50);
+		assert_int_equal(in_row(root, "place_gpus", i, "device"), order[i] - 7);
+		assert_in_range(in_row(root, "place_gpus", i, "ns"), ns - ns / 50, ns + ns / 50);
+	}
+	assert_int_equal(json_array_size(json_object_get(root, "place_threads")), 3);
+	assert_int_equal(json_array_size(json_object_get(root, "place_gpus")), 3);
+	json_decref(root);
+}
+
+/* It is unknown who held what they waited for: another thread ran there, as its samples say. */
+static void test_ran_meanwhile(void **state)
+{
+	static const char wait[] = "kind=mutex object=0x1000";
+	struct samples samples = {.n = 0};
+	struct story *s = *state;
+	json_t *root;
+
+	begin_with(s, "probes=1");
+	tell_steps(s, &samples, 7, 4, 0, wait);
+	tell_steps(s, &samples, 8, 9, 0, wait);
+	tell_steps(s, &samples, 9, 4, 1, "");
+	conclude_samples(s, &samples);
+	root = answer(s, "load");
+	assert_int_equal(json_array_size(json_object_get(root, "place_waiters")), 2);
+	for (size_t i = 0; i < 2; i++) {
+		int64_t ns = (int64_t)(i ? 20 * 4 : 10 * 9) * MS;
+
+		assert_int_equal(in_row(root, "place_waiters", i, "waiter"), i ? 7 : 8);
+		assert_in_range(in_row(root, "place_waiters", i, "ns"), ns - ns / 50, ns + ns / 50);
+		assert_string_equal(
+			json_string_value(json_object_get(
+				json_array_get(json_object_get(root, "place_waiters"), i), "how")),
+			"ran there, most often");
+	}
+	json_decref(root);
+	/* No sample shows it: nothing else has a name like this one. */
+	expect_said(s, "save", "no place (file.cu:17)\n");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -347,7 +474,9 @@ int main(void)
 					   TEST(test_also),
 					   TEST(test_unknown),
 					   TEST(test_holders),
-					   TEST(test_own_lock)};
+					   TEST(test_own_lock),
+					   TEST(test_longest_first),
+					   TEST(test_ran_meanwhile)};
 
 	return RUN_WITH_FINDINGS(tests);
 }
