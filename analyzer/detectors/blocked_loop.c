@@ -133,10 +133,7 @@ static const char *at_most(struct arena *texts, uint64_t ready)
 static const char *what(struct arena *texts, const struct blocked_loops *loops)
 {
 	const struct event_loop *loop = &loops->sum;
-	struct python_line line = python_line(loop->stack);
-	const char *python = text_python(texts, &line), *who;
-
-	who = text_thread(texts, loops->worst, SPY_DEVICE_NONE);
+	const char *who = text_thread(texts, loops->worst, SPY_DEVICE_NONE);
 	if (loops->threads > 1)
 		who = arena_printf(texts, "%s, of which %s longest,",
 				   text_count(texts, loops->threads, "thread"), who);
@@ -144,10 +141,10 @@ static const char *what(struct arena *texts, const struct blocked_loops *loops)
 		texts,
 		"the event loop of %s waited for the GPU between two polls, and %llu of %s other "
 		"descriptors were ready when it polled again, %s at one time; they had waited for up "
-		"to %s in all, up to %s at one time; it polls%s%s",
+		"to %s in all, up to %s at one time; it polls",
 		who, (unsigned long long)loop->blocked, text_count(texts, loop->late, "time"),
 		at_most(texts, loop->most_ready), text_time(texts, loop->calls.ns),
-		text_time(texts, loop->longest_ns), python ? " at " : "", python ?: "");
+		text_time(texts, loop->longest_ns));
 }
 
 static const char *cure(const struct loop_call *call)
@@ -207,10 +204,10 @@ static void add_finding(const struct trace_set *set, const struct blocked_loops 
 					    .stack = call->stack});
 	finding->what = what(found->texts, loops);
 	finding->fix = cure(call);
-	if (loop->address && !in_python)
+	if (in_python ? python_line(loop->stack).code != NULL : loop->address != 0)
 		finding_name_place(finding, found->texts,
-				   &(struct named_place){.words = "",
-							 .address = loop->address,
+				   &(struct named_place){.words = in_python ? " at " : "",
+							 .address = in_python ? 0 : loop->address,
 							 .ns = loop->at_ns,
 							 .stack = loop->stack});
 	find_overlaps(finding, loop, found);

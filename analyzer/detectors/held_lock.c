@@ -140,29 +140,22 @@ static const char *lock_words(struct arena *texts, const struct in_line *l)
 }
 
 /* What follows is where they wait, in the program or in Python. */
-static const char *what(const struct model *model, struct arena *texts, const struct in_line *l,
-			bool placed)
+static const char *what(const struct model *model, struct arena *texts, const struct in_line *l)
 {
 	const struct idle_holder *holder = l->longest->holder;
 	const struct thread *thread = model_find_thread(model, l->worst->process, holder->tid);
-	struct python_line line = python_line(l->longest->longest.stack);
-	const char *python = text_python(texts, &line);
 	enum idle_cause cause = main_cause(l);
 
 	return arena_printf(texts,
 			    "%s waited %s for %s while %s, which had it, was %s%s for %s; %s "
-			    "longest, %s%s%s",
+			    "longest, %s",
 			    text_count(texts, l->threads, "thread"), text_time(texts, l->ns),
 			    lock_words(texts, l),
 			    thread ? text_thread(texts, thread, SPY_DEVICE_NONE) : "another one",
 			    idle_in_a_call(cause) ? "inside CUDA calls: " : "",
 			    idle_cause_texts[cause], text_time(texts, l->by_cause[cause]),
 			    text_thread(texts, l->worst, SPY_DEVICE_NONE),
-			    text_time(texts, l->worst_ns),
-			    python   ? ", at "
-			    : placed ? ","
-				     : "",
-			    python ?: "");
+			    text_time(texts, l->worst_ns));
 }
 
 static const char *cure(enum idle_cause cause)
@@ -191,7 +184,7 @@ static void add_finding(const struct idle *idle, const struct in_line *l, struct
 	const struct model *model = idle->accounts->model;
 	struct finding *finding = detector_add(&detector_held_lock, found);
 	const struct idle_part *held = &l->longest->holder->longest, *wait = &l->longest->longest;
-	bool placed = wait->address && !(wait->stack && wait->stack->n_python);
+	bool in_python = wait->stack && wait->stack->n_python;
 
 	finding->origin.process = l->worst->process;
 	finding->count = l->waits;
@@ -199,15 +192,15 @@ static void add_finding(const struct idle *idle, const struct in_line *l, struct
 	finding->cost.threads = l->costs;
 	finding->place.function = text_function(model->set, held->fn);
 	finding_look_up(finding, found->texts, held);
-	if (placed)
+	if (in_python ? python_line(wait->stack).code != NULL : wait->address != 0)
 		finding_name_place(finding, found->texts,
-				   &(struct named_place){.words = "",
-							 .address = wait->address,
+				   &(struct named_place){.words = in_python ? ", at " : ",",
+							 .address = in_python ? 0 : wait->address,
 							 .ns = wait->at_ns,
 							 .stack = wait->stack});
 	finding->lookup.variable = wait->object;
 	finding->lookup.variable_ns = wait->at_ns;
-	finding->what = what(model, found->texts, l, placed);
+	finding->what = what(model, found->texts, l);
 	finding->fix = cure(main_cause(l));
 	take(idle, finding);
 }

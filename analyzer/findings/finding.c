@@ -127,6 +127,18 @@ static struct finding from_site(struct site *site, const struct accounting *a,
 	return finding;
 }
 
+static const char *named_line(struct named_place *named, struct arena *texts)
+{
+	struct python_line line = python_line(named->stack);
+
+	if (!line.code)
+		return "";
+	named->file = line.code->file;
+	named->function = line.code->function;
+	named->line = line.line;
+	return text_python(texts, &line);
+}
+
 static const char *named_text(const struct finding *finding, struct named_place *named,
 			      struct symbolizer *symbols, struct arena *texts)
 {
@@ -149,6 +161,8 @@ static const char *named_text(const struct finding *finding, struct named_place 
 		return entry.path ? text_place_by(texts, &entry, &place)
 				  : text_place(texts, &place);
 	}
+	if (named->stack)
+		return named_line(named, texts);
 	if (named->variable)
 		variable = symbolize_data(symbols, process, named->variable, named->ns);
 	return variable ? arena_printf(texts, " (%s)", variable) : "";

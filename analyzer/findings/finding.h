@@ -119,7 +119,8 @@ struct named_place {
 	const char *words;
 	/* Code, or else data, of the process at that time; 0: none */
 	uint64_t address, variable, ns;
-	const struct stack *stack; /* of a call from there; NULL: none */
+	/* Of a call from there; NULL: none. Without an address: its line of Python is the place. */
+	const struct stack *stack;
 	bool in_library, whole_library; /* named as text_in_library does */
 	const char *file, *function; /* where that is, once it has been looked up; NULL unknown */
 	uint64_t line;
