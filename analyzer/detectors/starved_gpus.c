@@ -161,25 +161,33 @@ static void add_sum(const struct starved_gpus_kind *kind, struct starved_gpus *h
 
 /* ---- where most of it went -------------------------------------------------------------------- */
 
-/* What a sum has left of a GPU's idle time. */
+/* What a sum has left of a GPU's idle time; `of`: that GPU, or the process of which it is a case. */
 struct part_of_gpu {
-	size_t gpu;
+	size_t of;
 	const struct idle_sum *sum;
 	uint64_t ns;
 };
 
-/* Those of a GPU, of them those that ran in one function; other ones each by itself. */
+/* What another thread did is a part of the place. */
+static int by_others(const struct idle_sum *x, const struct idle_sum *y)
+{
+	return COMPARE(x->meanwhile_tid, y->meanwhile_tid) ?:
+	       COMPARE(x->meanwhile != NULL, y->meanwhile != NULL) ?:
+	       (x->meanwhile ? python_compare_functions(x->meanwhile, y->meanwhile) : 0);
+}
+
+/* Those of a GPU, of them those that ran in one function; other ones by place. */
 static int by_function(const void *a, const void *b)
 {
 	const struct part_of_gpu *x = a, *y = b;
 	const struct idle_sum_key *k = &x->sum->key, *l = &y->sum->key;
 
-	return COMPARE(x->gpu, y->gpu) ?: COMPARE(k->process, l->process) ?:
+	return COMPARE(x->of, y->of) ?: COMPARE(k->process, l->process) ?:
 	       COMPARE(k->cause, l->cause) ?: COMPARE(k->code != 0, l->code != 0) ?:
 	       (k->code && idle_runs_python(k->cause)
 			? python_compare_functions(x->sum->longest.stack, y->sum->longest.stack)
 			: COMPARE(k->address, l->address) ?: COMPARE(k->code, l->code) ?:
-			  COMPARE(k->line, l->line));
+			  COMPARE(k->line, l->line) ?: by_others(x->sum, y->sum));
 }
 
 #define PLACED_PART 4 /* of the largest part: what has a place is told of instead */
@@ -197,41 +205,54 @@ static void see_function(const struct idle *idle, struct starved_gpus *h,
 			 const struct part_of_gpu *parts, size_t n)
 {
 	const struct part_of_gpu *largest = parts;
+	bool several_lines = false;
 	struct in_c in_c = {0};
 	uint64_t ns = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		ns += parts[i].ns;
+		several_lines |= parts[i].sum->key.code != parts->sum->key.code ||
+				 parts[i].sum->key.line != parts->sum->key.line;
 		in_c_add(&in_c, &idle->in_c, &parts[i].sum->key);
-		if (parts[i].ns > largest->ns)
+		if ((COMPARE(parts[i].ns, largest->ns)
+			     ?: COMPARE(largest->sum->key.owner, parts[i].sum->key.owner)) > 0)
 			largest = &parts[i];
 	}
 	if (!is_better(h, largest->sum, ns))
 		return;
 	h->most = largest->sum;
 	h->most_ns = ns;
-	h->several_lines = n > 1;
+	h->several_lines = several_lines;
 	h->in_c = in_c;
 }
 
+static size_t process_of(const struct starved_gpus *gpu)
+{
+	return gpu->most->process->trace->index;
+}
+
+/* Into each GPU; with `processes` into each of these, of its GPUs that are cases: the same place may have kept several waiting. */
 static void find_most(const struct starved_gpus_kind *kind, const struct idle *idle,
-		      struct starved_gpus *gpus)
+		      struct starved_gpus *gpus, struct starved_gpus *processes)
 {
 	struct part_of_gpu *parts = xcalloc(HASH_COUNT(idle->sums.by_key) + 1, sizeof(*parts));
 	size_t n = 0, first = 0;
 
 	for (const struct idle_sum *sum = idle->sums.by_key; sum; sum = sum->hh.next) {
 		uint64_t ns = ns_for(kind, idle, gpus, sum);
+		size_t gpu = ns ? gpu_of_sum(idle, sum) : 0, process = sum->process->trace->index;
 
-		if (ns)
-			parts[n++] = (struct part_of_gpu){gpu_of_sum(idle, sum), sum, ns};
+		if (!ns ||
+		    (processes && (!is_case(&gpus[gpu]) || process_of(&gpus[gpu]) != process)))
+			continue;
+		parts[n++] = (struct part_of_gpu){processes ? process : gpu, sum, ns};
 	}
 	if (n)
 		qsort(parts, n, sizeof(*parts), by_function);
 	for (size_t i = 1; i <= n; i++) {
 		if (i < n && !by_function(&parts[first], &parts[i]))
 			continue;
-		see_function(idle, &gpus[parts[first].gpu], &parts[first], i - first);
+		see_function(idle, &(processes ?: gpus)[parts[first].of], &parts[first], i - first);
 		first = i;
 	}
 	free(parts);
@@ -318,7 +339,7 @@ static struct starved_gpus *look_at_gpus(const struct starved_gpus_kind *kind,
 		if (ns)
 			add_sum(kind, &gpus[gpu_of_sum(idle, sum)], sum, ns);
 	}
-	find_most(kind, idle, gpus);
+	find_most(kind, idle, gpus, NULL);
 	for (size_t i = 0; i < idle->n_gpus; i++) {
 		gpus[i].gpu = &idle->gpus[i];
 		gpus[i].work_ns = gpu_work_ns(idle->accounts->expect, gpus[i].gpu);
@@ -339,19 +360,16 @@ static void add_gpu(struct starved_gpus *process, const struct starved_gpus *gpu
 	process->once_ns += gpu->once_ns;
 	process->gaps += gpu->gaps;
 	process->gpus++;
-	if (process->most && gpu->most->ns <= process->most->ns)
-		return;
-	process->most = gpu->most;
-	process->most_ns = gpu->most_ns;
-	process->several_lines = gpu->several_lines;
-	process->in_c = gpu->in_c;
-	process->in_python = gpu->in_python;
-	process->gpu = gpu->gpu;
 }
 
-static size_t process_of(const struct starved_gpus *gpu)
+/* The process's finding tells of one of its GPUs: that of the largest sum. */
+static void choose_gpu(const struct idle *idle, struct starved_gpus *process,
+		       const struct starved_gpus *gpus)
 {
-	return gpu->most->process->trace->index;
+	const struct starved_gpus *gpu = &gpus[gpu_of_sum(idle, process->most)];
+
+	process->in_python = gpu->in_python;
+	process->gpu = gpu->gpu;
 }
 
 static void add_costs(const struct starved_gpus_kind *kind, const struct idle *idle,
@@ -686,10 +704,14 @@ void starved_gpus_conclude(const struct starved_gpus_kind *kind, const struct id
 	for (i = 0; i < idle->n_gpus; i++)
 		if (is_case(&gpus[i]))
 			add_gpu(&processes[process_of(&gpus[i])], &gpus[i]);
+	find_most(kind, idle, gpus, processes);
 	add_costs(kind, idle, gpus, processes);
-	for (i = 0; i < model->n_processes; i++)
-		if (processes[i].gpus)
-			add_finding(kind, idle, &processes[i], gpus, found);
+	for (i = 0; i < model->n_processes; i++) {
+		if (!processes[i].gpus)
+			continue;
+		choose_gpu(idle, &processes[i], gpus);
+		add_finding(kind, idle, &processes[i], gpus, found);
+	}
 	if (found->n > first)
 		take(kind, idle, gpus, found->all + first, found->n - first);
 	free(processes);

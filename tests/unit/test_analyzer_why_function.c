@@ -111,6 +111,14 @@ static json_t *answer(const struct story *s, const char *word)
 	return root;
 }
 
+/* "-": nothing was found. */
+static const char *first_id(const json_t *root)
+{
+	const json_t *row = json_array_get(json_object_get(root, "findings"), 0);
+
+	return row ? json_string_value(json_object_get(row, "id")) : "-";
+}
+
 static int64_t number_of(const json_t *root, const char *table, const char *key)
 {
 	const json_t *row = json_array_get(json_object_get(root, table), 0);
@@ -201,9 +209,7 @@ static void test_python(void **state)
 	expect_time(s, "train.py:22", 1, "place train.py:22");
 	/* The finding's lines are in both. */
 	root = answer(s, "Trainer.save");
-	assert_string_equal(json_string_value(json_object_get(
-				    json_array_get(json_object_get(root, "findings"), 0), "id")),
-			    "starved-by-host");
+	assert_string_equal(first_id(root), "starved-by-host");
 	json_decref(root);
 	/* It leads there, and has no line of its own. */
 	root = answer(s, "function:fit");
@@ -332,7 +338,17 @@ static void test_own_lock(void **state)
 		assert_in_range(number_of(root, "own_lock_blame", "waits"), STEPS - 2, STEPS);
 		json_decref(root);
 	}
+	/* The finding is of both: by function, and by line. */
+	for (const char *const *word =
+		     (const char *const[]){"serve", "answer", "serve.py:11", "serve.py:22", NULL};
+	     *word; word++) {
+		root = answer(s, *word);
+		if (strcmp(first_id(root), "held-lock"))
+			fail_msg("why %s: %s", *word, first_id(root));
+		json_decref(root);
+	}
 	root = answer(s, "rest");
+	assert_string_equal(first_id(root), "-");
 	assert_int_equal(number_of(root, "place_calls", "calls"), STEPS);
 	assert_int_equal(json_array_size(json_object_get(root, "own_lock_blame")), 0);
 	json_decref(root);
@@ -372,8 +388,8 @@ static void tell_steps(const struct story *s, struct samples *samples, unsigned 
 	for (unsigned int i = 0; i <= steps_of(ms); i++, us += 1000 * ms + 1010) {
 		fprintf(s->log,
 			"%uus launch cudaLaunchKernel kernel=1 stream=8 caller=0x10 duration=4us device=%u\n"
-			"%uus op cudaStreamSynchronize stream=8 caller=0x20 duration=1ms device=%u\n",
-			us, device, us + 1002, device);
+			"%uus op cudaStreamSynchronize stream=8 caller=0x2%u duration=1ms device=%u\n",
+			us, device, us + 1002, device, device);
 		if (i == steps_of(ms))
 			break;
 		if (place)
@@ -408,6 +424,18 @@ static int64_t in_row(const json_t *root, const char *table, size_t i, const cha
 	return row ? json_integer_value(json_object_get(row, key)) : -1;
 }
 
+/* Findings of calls, of threads and GPUs of which one is asked for. */
+static void expect_calls_at(const struct story *s, const char *word, int64_t offset)
+{
+	json_t *root = answer(s, word), *rows = json_object_get(root, "findings"), *row;
+	size_t i;
+
+	assert_int_equal(json_array_size(rows), 1);
+	json_array_foreach(rows, i, row)
+		assert_int_equal(json_integer_value(json_object_get(row, "offset")), offset);
+	json_decref(root);
+}
+
 /* Who was longest there comes first; so do the GPUs, which they feed. */
 static void test_longest_first(void **state)
 {
@@ -433,6 +461,12 @@ static void test_longest_first(void **state)
 	assert_int_equal(json_array_size(json_object_get(root, "place_threads")), 3);
 	assert_int_equal(json_array_size(json_object_get(root, "place_gpus")), 3);
 	json_decref(root);
+	for (unsigned int i = 0; i < 3; i++) {
+		const char words[][8] = {{'g', 'p', 'u', (char)('0' + i)}, {(char)('7' + i)}};
+
+		expect_calls_at(s, words[0], 0x20 + i);
+		expect_calls_at(s, words[1], 0x20 + i);
+	}
 }
 
 /* It is unknown who held what they waited for: another thread ran there, as its samples say. */

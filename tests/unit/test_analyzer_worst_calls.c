@@ -97,10 +97,51 @@ static void test_lost_by(void **state)
 	}
 }
 
+/* A call that is asleep in turns: in one sort of wait twice for 3 ms, in another in between for 5 ms. */
+static void sleeps(struct story *s, const char *twice, const char *once)
+{
+	static const unsigned int ms[] = {3, 5, 3};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ms); i++) {
+		s->ns += ms[i] * MS;
+		fprintf(s->log, "%lluns wait kind=%s fn=cudaEventRecord duration=%ums device=0\n",
+			(unsigned long long)s->ns, i == 1 ? once : twice, ms[i]);
+		s->ns += 1000;
+	}
+	s->ns -= 11 * MS + 3000;
+	call(s, 0, 11 * MS + 10000, "op cudaEventRecord stream=8 object=0x99 caller=0x40");
+}
+
+/* What it was asleep in that is no lock: the sort of which all together took longest; unless none took most of it. */
+static void test_asleep(void **state)
+{
+	static const struct {
+		const char *twice, *once, *said;
+	} rows[] = {
+		{"sleep", "semaphore", "polled and slept in between, for 6.000 ms, reason unknown"},
+		{"yield", "semaphore", "polled and slept in between, for 6.000 ms, reason unknown"},
+		{"semaphore", "sleep",
+		 "waited in the C library (semaphore) for 6.000 ms, reason unknown"},
+		{"poll", "semaphore",
+		 "waited in the C library (poll) for 6.000 ms, reason unknown"},
+	};
+	struct story *s = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		begin_with(s, "probes=1");
+		for (int j = 0; j < 8; j++)
+			call(s, 1000, 9000, "op cudaEventRecord stream=8 object=0x99 caller=0x40");
+		sleeps(s, rows[i].twice, rows[i].once);
+		conclude(s);
+		if (!strstr(scratch_squeeze(s->shown), rows[i].said))
+			fail_msg("%zu: %s", i, s->shown);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {STORY_TEST(test_alike), STORY_TEST(test_noise),
-					   STORY_TEST(test_lost_by)};
+					   STORY_TEST(test_lost_by), STORY_TEST(test_asleep)};
 
 	return RUN_WITH_FINDINGS(tests);
 }
