@@ -68,6 +68,7 @@ const struct spy_subsystem spy_all_subsystems[] = {
 	 .forked = spy_sampler_forked,
 	 .begin = spy_sampler_begin,
 	 .look = spy_sampler_look,
+	 .thread_begins = spy_sampler_wake,
 	 .thread_wakes = spy_sampler_wake,
 	 .stop = spy_sampler_stop},
 	/* Before all that names places in them. */

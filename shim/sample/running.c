@@ -78,6 +78,7 @@ static void refused(const char *why)
 
 /* ---- the kernel's clock ----------------------------------------------------------------------- */
 
+/* A descriptor, or -errno. */
 static long open_clock(uint32_t tid)
 {
 	struct perf_event_attr attr = {
@@ -95,8 +96,9 @@ static long open_clock(uint32_t tid)
 		.sample_stack_user = STACK_BYTES,
 		.clockid = CLOCK_MONOTONIC,
 	};
+	long fd = spy_syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
-	return spy_syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 static void begin(struct spy_running *running, uint32_t tid)
@@ -118,7 +120,7 @@ static void begin(struct spy_running *running, uint32_t tid)
 	}
 	map = spy_syscall(SYS_mmap, NULL, PAGE + RING_BYTES, PROT_READ, MAP_SHARED, fd, 0);
 	spy_syscall(SYS_close, fd);
-	if (map < 0 && map > -PAGE) {
+	if (map < 0) {
 		refused("no memory may be locked for it (kernel.perf_event_mlock_kb)");
 		return;
 	}

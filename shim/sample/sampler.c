@@ -220,7 +220,7 @@ static void sleep_while_dormant(void)
 
 	while (now = atomic_load(&turn), !spy_window_is_open() && !is_over()) {
 		status = spy_syscall(SYS_futex, &turn, FUTEX_WAIT_PRIVATE, now, most, NULL, 0);
-		if (status == -ETIMEDOUT) {
+		if (status < 0 && errno == ETIMEDOUT) {
 			leave_threads();
 			most = NULL;
 		}
