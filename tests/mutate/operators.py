@@ -32,6 +32,8 @@ UNITS = {1000: 1, 1000000: 1000, 1000000000: 1000000, 1024: 1, 10000: 10, 100: 1
 # Dropped updates are what gets lost in practice, so they come more often.
 WEIGHTS = {"drop": 4, "flip": 2, "edge": 1, "logic": 1, "term": 2, "negate": 2, "not": 1, "swap": 1, "scale": 1,
            "bits": 1, "off-by-one": 1, "times-ten": 1, "unit": 1, "zero": 1, "return": 1, "early": 1, "stay": 1}
+# What the operand before a sign ends at, seen from there.
+STOPS = set("&& || ( [ { ; , ? : = += -= *= /= |= &= return".split())
 # Memory that is not given back changes nothing that a test could see, nor does an order of memory on x86.
 FREES = re.compile(r"(\w+_)?(free|release)")
 ORDER = "__ATOMIC_"
@@ -186,12 +188,30 @@ class Finder:
            self.word(i) not in ("NULL", "true", "false") and not self.word(i).startswith(ORDER):
             self.add("zero", self.tokens[i].begin, self.tokens[i].end, "0")
 
+    def bare(self, first, last):
+        """The text of tokens without casts."""
+        words = [self.word(k) for k in range(first, last + 1)]
+        return re.sub(r"\( (?:(?:%s|\*) )+\) " % "|".join(TYPES), "", " ".join(words) + " ")
+
+    def chooses(self, i):
+        """Is the sign at i that of `a < b ? a : b`? Where both are the same, either will do."""
+        first, depth = i - 1, 0
+        while depth or self.word(first) not in STOPS:
+            depth += (self.word(first) in (")", "]", "}")) - (self.word(first) in ("(", "[", "{"))
+            first -= 1
+        question = self.operand_end(i + 1) + 1
+        colon = self.operand_end(question + 1) + 1
+        if self.word(question) != "?" or self.word(colon) != ":":
+            return False
+        compared = {self.bare(first + 1, i - 1), self.bare(i + 1, question - 1)}
+        return compared == {self.bare(question + 1, colon - 1), self.bare(colon + 1, self.operand_end(colon + 1))}
+
     def sign(self, i):
         token, word = self.tokens[i], self.tokens[i].text
         two_sides = self.is_value(i - 1)
         if word in FLIP:
             self.add("flip", token.begin, token.end, FLIP[word])
-        if word in EDGE:
+        if word in EDGE and not self.chooses(i):
             self.add("edge", token.begin, token.end, EDGE[word])
         if word in ("&&", "||"):
             self.add("logic", token.begin, token.end, "||" if word == "&&" else "&&")
