@@ -24,6 +24,21 @@ static void expect(const struct spy_details *d, int op, int kind, uint64_t addre
 	assert_int_equal(d->bytes, bytes);
 }
 
+/* Neither in the order of a stream, nor from a pool. */
+static void expect_alloc(const struct spy_details *d, int kind, uint64_t address, uint64_t bytes)
+{
+	expect(d, SPY_MEMOP_ALLOC, kind, address, bytes);
+	assert_false(d->pool || d->captured);
+	assert_int_equal(d->stream, 0);
+}
+
+static void expect_free(const struct spy_details *d, int kind, uint64_t address, uint64_t bytes)
+{
+	expect(d, SPY_MEMOP_FREE, kind, address, bytes);
+	assert_false(d->pool || d->captured);
+	assert_int_equal(d->stream, 0);
+}
+
 static void test_alloc_free(void **state)
 {
 	uint64_t out = 0x10000, pitch = 512;
@@ -31,13 +46,13 @@ static void test_alloc_free(void **state)
 
 	(void)state;
 	d = CALL(cudaMalloc, RT13, P(&out), 0x1000);
-	expect(d, SPY_MEMOP_ALLOC, SPY_MEM_DEVICE, 0x10000, 0x1000);
+	expect_alloc(d, SPY_MEM_DEVICE, 0x10000, 0x1000);
 	assert_int_equal(kind_at(0x10fff), SPY_MEM_DEVICE);
 	assert_int_equal(the_thread.device, 1); /* the runtime begins on device 0 */
 	d = BEFORE(cudaFree, RT13, 0x10000);
 	assert_int_equal(kind_at(0x10000), SPY_MEM_UNKNOWN); /* before the real free */
 	after(1);
-	expect(d, SPY_MEMOP_FREE, SPY_MEM_DEVICE, 0x10000, 0x1000);
+	expect_free(d, SPY_MEM_DEVICE, 0x10000, 0x1000);
 	assert_int_equal(kind_at(0x10000), SPY_MEM_DEVICE); /* it failed */
 	CALL(cuMemFree_v2, DRIVER, 0x10000);
 	assert_int_equal(kind_at(0x10000), SPY_MEM_UNKNOWN);
@@ -46,12 +61,12 @@ static void test_alloc_free(void **state)
 	assert_int_equal(kind_at(0x10000), SPY_MEM_UNKNOWN);
 	assert_int_equal(the_frame.details.address, 0);
 	d = CALL(cudaMallocPitch, RT13, P(&out), P(&pitch), 500, 10);
-	expect(d, SPY_MEMOP_ALLOC, SPY_MEM_DEVICE, 0x10000, 5120);
+	expect_alloc(d, SPY_MEM_DEVICE, 0x10000, 5120);
 	d = CALL(cudaMallocManaged, RT12, P(&out), 0x100, GARBAGE | 1);
-	expect(d, SPY_MEMOP_ALLOC, SPY_MEM_MANAGED, 0x10000, 0x100);
+	expect_alloc(d, SPY_MEM_MANAGED, 0x10000, 0x100);
 	assert_int_equal(kind_at(0x10100), SPY_MEM_UNKNOWN); /* the old range is gone, all of it */
 	d = CALL(cudaFree, RT13, 0);
-	expect(d, SPY_MEMOP_FREE, SPY_MEM_UNKNOWN, 0, 0);
+	expect_free(d, SPY_MEM_UNKNOWN, 0, 0);
 }
 
 static void test_alloc_v1(void **state)
@@ -64,13 +79,13 @@ static void test_alloc_v1(void **state)
 
 	(void)state;
 	d = CALL(cuMemAlloc, DRIVER, P(&out), GARBAGE | 0x1000);
-	expect(d, SPY_MEMOP_ALLOC, SPY_MEM_DEVICE, 0x10000, 0x1000);
+	expect_alloc(d, SPY_MEM_DEVICE, 0x10000, 0x1000);
 	d = CALL(cuMemFree, DRIVER, GARBAGE | 0x10000);
-	expect(d, SPY_MEMOP_FREE, SPY_MEM_DEVICE, 0x10000, 0x1000);
+	expect_free(d, SPY_MEM_DEVICE, 0x10000, 0x1000);
 	d = CALL(cuMemAllocPitch, DRIVER, P(&out), P(&pitch), GARBAGE | 10, GARBAGE | 4, 4);
-	expect(d, SPY_MEMOP_ALLOC, SPY_MEM_DEVICE, 0x10000, 2048);
+	expect_alloc(d, SPY_MEM_DEVICE, 0x10000, 2048);
 	d = CALL(cuMemAllocHost, DRIVER, P(&host), GARBAGE | 0x1000);
-	expect(d, SPY_MEMOP_ALLOC, SPY_MEM_PINNED, host, 0x1000);
+	expect_alloc(d, SPY_MEM_PINNED, host, 0x1000);
 }
 
 static void test_alloc_3d(void **state)
@@ -80,7 +95,7 @@ static void test_alloc_3d(void **state)
 
 	(void)state;
 	d = CALL(cudaMalloc3D, RT13, P(&out), 1, 1, 1, 1, 1, 100, 5, 3);
-	expect(d, SPY_MEMOP_ALLOC, SPY_MEM_DEVICE, 0x10000, 128 * 15);
+	expect_alloc(d, SPY_MEM_DEVICE, 0x10000, 128 * 15);
 }
 
 static void test_host(void **state)
@@ -90,9 +105,9 @@ static void test_host(void **state)
 
 	(void)state;
 	d = CALL(cudaMallocHost, RT13, P(&out), 0x1000);
-	expect(d, SPY_MEMOP_ALLOC, SPY_MEM_PINNED, 0x10000, 0x1000);
+	expect_alloc(d, SPY_MEM_PINNED, 0x10000, 0x1000);
 	d = CALL(cuMemFreeHost, DRIVER, 0x10000);
-	expect(d, SPY_MEMOP_FREE, SPY_MEM_PINNED, 0x10000, 0x1000);
+	expect_free(d, SPY_MEM_PINNED, 0x10000, 0x1000);
 	d = CALL(cudaHostRegister, RT13, 0x20010, 0x30, 2);
 	expect(d, SPY_MEMOP_REGISTER, SPY_MEM_PINNED, 0x20010, 0x30);
 	assert_int_equal(d->flags, 2);
