@@ -292,6 +292,19 @@ static void test_records(void **state)
 	expect_ops(1);
 	no_record(&thread);
 	assert_int_equal(n_taken, 1);
+	/* Other records of the same sizes are neither a clock nor a state; nor are these of other sizes. */
+	{
+		struct spy_rec_gpu_state other = {.head.event = SPY_EV_NOTE};
+		struct spy_rec_gpu_clock beside = {.event = SPY_EV_NOTE};
+
+		recorder->write(&other, sizeof(other), 1);
+		recorder->write(&beside, sizeof(beside), 1);
+		other.head.event = SPY_EV_GPU_STATE;
+		beside.event = SPY_EV_GPU_CLOCK;
+		recorder->write(&other, sizeof(other) - 8, 1);
+		recorder->write(&beside, sizeof(beside) - 8, 1);
+		use_packet(&thread, 0);
+	}
 	/* The next packet goes on where the one before ended. */
 	full = true;
 	write_ops(2);
