@@ -85,7 +85,6 @@ static unsigned long long asked_since;
 static int n_shares_asked, n_links_asked, links_up; /* bits */
 static int field_errors[2];
 static _Atomic int n_utilisation[2];
-static _Atomic bool hold;
 
 #define ANSWER(name) \
 	do { \
@@ -112,8 +111,6 @@ static int by_pci(const char *pci, void **handle)
 
 static int utilisation(char *handle, unsigned int *rates)
 {
-	while (hold)
-		usleep(100);
 	n_utilisation[handle - gpus]++;
 	ANSWER("nvmlDeviceGetUtilizationRates");
 	rates[0] = busy + (unsigned int)(handle - gpus);
