@@ -203,13 +203,20 @@ static void forget_module(struct spy_module *module)
 	spy_heap_give(module, bytes_of(module->path));
 }
 
+/* Another one may lie where one has gone from, even of the same name: a plugin that was built anew. */
+static bool is_same(const struct spy_module *module, const struct found *found)
+{
+	return strcmp(module->path, found->path) == 0 &&
+	       strcmp(module->build_id, found->build_id) == 0 && module->end == found->end;
+}
+
 static void take_module(struct found *found, unsigned long long look)
 {
 	struct spy_module *module = NULL;
 
 	make_absolute(found);
 	HASH_FIND(hh, spy_session->modules, &found->begin, sizeof(found->begin), module);
-	if (module && strcmp(module->path, found->path) != 0) {
+	if (module && !is_same(module, found)) {
 		forget_module(module);
 		module = NULL;
 	}

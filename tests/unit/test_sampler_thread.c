@@ -11,7 +11,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -58,6 +60,7 @@ static struct {
 	uint64_t weight_us;
 	bool own_stack;
 } looks[1000];
+static void *looks_places, *looks_looked; /* what the last one was given */
 static _Atomic uint32_t n_looks, n_ended;
 static _Atomic bool hold; /* the thread waits in its next look */
 static __thread bool on_own_stack;
@@ -187,6 +190,8 @@ void spy_look(struct spy_places *places, struct spy_looked *looked, struct spy_t
 
 	assert_non_null(places);
 	assert_int_equal((uintptr_t)looked % 8, 0);
+	looks_places = places;
+	looks_looked = looked;
 	if (n < sizeof(looks) / sizeof(*looks)) {
 		looks[n].slot = (uint32_t)(thread - threads);
 		looks[n].weight_us = weight_us;
@@ -268,8 +273,19 @@ static void await_looks(uint32_t n)
 
 /* ---- when it starts ---- */
 
+/* Is there memory? */
+static bool is_mapped(void *memory)
+{
+	unsigned char in_core;
+
+	return mincore((void *)((uintptr_t)memory & ~(uintptr_t)4095), 1, &in_core) == 0;
+}
+
 static void test_starts(void **state)
 {
+	pid_t child;
+	int status;
+
 	(void)state;
 	have_threads(1);
 	is_single = 1; /* no other thread: some things are forbidden as soon as there is one */
@@ -299,6 +315,13 @@ static void test_starts(void **state)
 	spy_sampler_look(&threads[1], 0, true); /* once */
 	assert_int_equal(n_own_files, 1);
 	assert_true(board.looked > 0);
+	/* What the sampler knows is not copied for a child, which has no sampler. */
+	assert_true(is_mapped(looks_places) && is_mapped(looks_looked));
+	child = fork();
+	if (!child)
+		_exit(is_mapped(looks_places) + 2 * is_mapped(looks_looked));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 }
 
 /* ---- at whom ---- */
