@@ -177,7 +177,8 @@ static void look_at_object(uint64_t ip, uintptr_t base, const ElfW(Phdr) * phdr,
 	for (size_t i = 0; index && i < n; i++) {
 		uintptr_t begin = base + phdr[i].p_vaddr;
 
-		if (phdr[i].p_type != PT_LOAD || !(phdr[i].p_flags & PF_R) || index < begin ||
+		/* (What lies before it is very far behind it.) */
+		if (phdr[i].p_type != PT_LOAD || !(phdr[i].p_flags & PF_R) ||
 		    index - begin >= phdr[i].p_filesz)
 			continue;
 		t->begin = (const uint8_t *)begin;
