@@ -176,19 +176,27 @@ static void test_interrupted(void **state)
 
 	(void)state;
 	calls_it();
-	spy_unwind_each(&at, keep_shown, NULL);
-	assert_int_equal(n_shown, 3);
-	assert_int_equal(shown[0].function, (uintptr_t)interrupted);
-	assert_int_equal(shown[1].function, (uintptr_t)calls_it);
-	assert_int_equal(shown[2].function, (uintptr_t)test_interrupted);
-	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(shown[i].object, spy_unwind_object((uintptr_t)test_interrupted));
-	assert_int_not_equal(shown[0].object, spy_unwind_object((uintptr_t)qsort));
-	assert_int_equal(spy_unwind_object(16), 0);
-	assert_true(has_mark(&shown[0]));
-	assert_false(has_mark(&shown[1]));
-	assert_true(spy_unwind_interrupted(&at, frames, MOST, &function) >= 3);
-	assert_int_equal(function, (uintptr_t)interrupted);
+	for (int by_list = 0; by_list < 2; by_list++) {
+		spy_unwind_by_list = by_list;
+		n_shown = 0;
+		spy_unwind_each(&at, keep_shown, NULL);
+		assert_int_equal(n_shown, 3);
+		assert_int_equal(shown[0].function, (uintptr_t)interrupted);
+		assert_int_equal(shown[1].function, (uintptr_t)calls_it);
+		assert_int_equal(shown[2].function, (uintptr_t)test_interrupted);
+		for (size_t i = 0; i < 3; i++)
+			assert_int_equal(shown[i].object,
+					 spy_unwind_object((uintptr_t)test_interrupted));
+		assert_int_not_equal(shown[0].object, 0);
+		assert_int_not_equal(spy_unwind_object((uintptr_t)qsort), 0);
+		assert_int_not_equal(shown[0].object, spy_unwind_object((uintptr_t)qsort));
+		assert_int_equal(spy_unwind_object(16), 0);
+		assert_true(has_mark(&shown[0]));
+		assert_false(has_mark(&shown[1]));
+		assert_true(spy_unwind_interrupted(&at, frames, MOST, &function) >= 3);
+		assert_int_equal(function, (uintptr_t)interrupted);
+	}
+	spy_unwind_by_list = false;
 }
 
 /* ---- from a stack of the recorder's ---- */
