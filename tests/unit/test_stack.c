@@ -719,6 +719,115 @@ static void test_python_bounded(void **state)
 	assert_int_equal(thread.head - behind, bytes[0]);
 }
 
+/* ---- between calls ---- */
+
+/* The calls beside a long gap, however often it comes; as far as there is something left. */
+static void test_gap(void **state)
+{
+	(void)state;
+	page.calls = 4;
+	thread.gaps.next_at = 6;
+	assert_int_equal(why(10), NO_RECORD);
+	thread.gaps.next_at = 5; /* the next one is expected behind this call */
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(why(10), SPY_STACK_GAP);
+	assert_int_equal(why(5 * MS), SPY_STACK_GAP | SPY_STACK_LONG);
+	thread.gaps.next_at = 4;
+	assert_int_equal(why(10), NO_RECORD);
+	thread.gaps.behind = true;
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(why(10), SPY_STACK_GAP);
+	now += 10 * SECOND;
+	assert_int_equal(burst(300, 10), 100);
+	thread.gaps.behind = false;
+	assert_int_equal(burst(300, 5 * MS), 100); /* for others something is left */
+}
+
+static struct spy_outside wait = {.caller = 0x7000, .sp = 0x100, .bp = 0x200, .kind = 2};
+
+/* The same of a wait that ends now, or of what is announced. */
+static int why_wait(uint64_t duration, uint64_t place)
+{
+	const struct spy_rec_stack *record = (void *)(packet + sizeof(*thread.packet));
+
+	memset(packet, 0, sizeof(*thread.packet) + 4096);
+	thread.head = packet + sizeof(*thread.packet);
+	spy_thread_use_room(&thread, packet + sizeof(packet) - SPY_CALL_ROOM - SPY_WAIT_ROOM);
+	wait.start = now - duration;
+	asked = (struct spy_unwind){0};
+	if (place)
+		spy_stack_place(
+			&thread,
+			&(struct spy_unwind){.ip = wait.caller, .sp = wait.sp, .bp = wait.bp},
+			place, now);
+	else
+		spy_stack_wait(&thread, &wait, now);
+	if (thread.head == packet + sizeof(*thread.packet))
+		return NO_RECORD;
+	assert_int_equal(record->fn, SPY_FN_NONE);
+	assert_int_equal(record->time, now);
+	assert_int_equal(record->count, 2);
+	assert_int_equal(asked.ip, wait.caller);
+	assert_int_equal(asked.sp, wait.sp);
+	assert_int_equal(asked.bp, wait.bp);
+	return record->why;
+}
+
+static void test_wait(void **state)
+{
+	(void)state;
+	assert_int_equal(why_wait(MS - 1, 0), NO_RECORD);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(why_wait(MS, 0), SPY_STACK_GAP);
+	assert_int_equal(why_wait(50 * MS, 0), NO_RECORD);
+	/* The first one of a kind and a place has one all the same. */
+	wait.kind = 3;
+	assert_int_equal(why_wait(MS, 0), SPY_STACK_GAP);
+	assert_int_equal(why_wait(MS, 0), NO_RECORD);
+	wait.caller++;
+	assert_int_equal(why_wait(MS, 0), SPY_STACK_GAP);
+	assert_int_equal(why_wait(MS, 0), NO_RECORD);
+	now += SECOND;
+	spy_cost_without_stacks = true;
+	assert_int_equal(why_wait(MS, 0), NO_RECORD);
+	spy_cost_without_stacks = false;
+	assert_int_equal(why_wait(MS, 0), SPY_STACK_GAP);
+	spy_options.nostacks = "1";
+	spy_stack_begin(HZ);
+	assert_int_equal(why_wait(SECOND, 0), NO_RECORD);
+}
+
+/* A place that is no call, and a poll that finds something: four, then the eighth, however long. */
+static void test_place(void **state)
+{
+	(void)state;
+	wait.caller = 0x8000;
+	for (int i = 0; i < 12; i++) {
+		later(false);
+		assert_int_equal(why_wait(0, 0xabc),
+				 i < 4 || i == 7 ? SPY_STACK_SAMPLED : NO_RECORD);
+	}
+	wait.ready = 1;
+	for (int i = 0; i < 12; i++) {
+		later(false);
+		assert_int_equal(why_wait(i % 2 * SECOND, 0),
+				 i < 4 || i == 7 ? SPY_STACK_SAMPLED : NO_RECORD);
+	}
+	wait.ready = 0;
+	spy_cost_without_stacks = true;
+	assert_int_equal(why_wait(0, 0xdef), NO_RECORD);
+	spy_cost_without_stacks = false;
+	assert_int_equal(why_wait(0, 0xdef), SPY_STACK_SAMPLED);
+	/* What is left for samples, whatever the place. */
+	now += 10 * SECOND;
+	for (unsigned int i = 0; i < 200; i++)
+		assert_int_equal(why_wait(0, 0x1000 + i), i < 100 ? SPY_STACK_SAMPLED : NO_RECORD);
+	spy_options.nostacks = "1";
+	spy_stack_begin(HZ);
+	now += 10 * SECOND;
+	assert_int_equal(why_wait(0, 0x99999), NO_RECORD);
+}
+
 /* ---- how much of a thread's time ---- */
 
 static int why_soon(uint64_t duration)
@@ -773,7 +882,8 @@ int main(void)
 		TEST(test_room),       TEST(test_first_calls),  TEST(test_longer),
 		TEST(test_lots),       TEST(test_made),         TEST(test_bounded),
 		TEST(test_full_table), TEST(test_share),        TEST(test_share_of_samples),
-		TEST(test_sampled),    TEST(test_kernels),      TEST(test_draws),
+		TEST(test_sampled),    TEST(test_gap),          TEST(test_wait),
+		TEST(test_place),      TEST(test_kernels),      TEST(test_draws),
 		TEST(test_python),     TEST(test_no_python),    TEST(test_python_bounded),
 		TEST(test_time),       TEST(test_time_off_cpu),
 	};
