@@ -17,6 +17,7 @@
 
 static struct spy_places *places;
 static bool keeps_packets, no_slot, unreadable;
+static bool does_not_grow;
 static int n_packets, packets_left, n_codes;
 static uint32_t recorded_codes; /* the trace has those up to this number */
 
@@ -39,6 +40,8 @@ bool spy_thread_next_packet(struct spy_thread *of)
 	n_packets++;
 	use_packet(of, 0);
 	of->packet->seq = (uint64_t)n_packets;
+	if (does_not_grow)
+		of->head = of->full_at - 1;
 	return true;
 }
 
@@ -129,6 +132,12 @@ static void test_growing_tail(void **state)
 		assert_true((size_t)(thread.full_at - thread.head) >
 			    2 * (SPY_PYTHON_FILE + SPY_PYTHON_FUNCTION) + 8 * SPY_PLACE_MOST);
 	}
+	thread.head = thread.full_at - 1;
+	n_packets = 0;
+	does_not_grow = true;
+	assert_false(spy_places_ready(places));
+	assert_int_equal(n_packets, 8);
+	does_not_grow = false;
 }
 
 /* ---- places ---- */
