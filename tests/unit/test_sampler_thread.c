@@ -183,6 +183,13 @@ size_t spy_python_look_bytes(void)
 	return 100;
 }
 
+void spy_question_answer(struct spy_question *questions, struct spy_thread *of, uint64_t start)
+{
+	(void)questions;
+	(void)of;
+	(void)start;
+}
+
 void spy_look(struct spy_places *places, struct spy_looked *looked, struct spy_thread *thread,
 	      uint64_t weight_us)
 {
