@@ -1172,6 +1172,8 @@ static void test_no_turns(void **state)
 	assert_null(found(s, "serial-gpus"));
 	layers(s, 50, 44, 50 * MS);
 	assert_null(found(s, "serial-gpus"));
+	layers(s, 88, 8, 95 * MS); /* one of them does next to nothing */
+	assert_null(found(s, "serial-gpus"));
 }
 
 /* What NVML and the waits leave open the events do not; and the twins: half of it may be done beside the other's, or the host
