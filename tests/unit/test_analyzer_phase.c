@@ -18,6 +18,7 @@
 
 static struct log log_; /* in the making */
 static uint64_t now;
+static uint64_t up_ns; /* so long the machine had been up by then */
 
 static void tell(const char *head)
 {
@@ -28,7 +29,8 @@ static void tell(const char *head)
 static void thread(unsigned int tid)
 {
 	now = 1000;
-	add(&log_, "slot %u tid=%u\n1us thread tid=%u name=\"app\"\n", tid, tid, tid);
+	add(&log_, "slot %u tid=%u\n%lluns thread tid=%u name=\"app\"\n", tid, tid,
+	    (unsigned long long)(now + up_ns), tid);
 }
 
 __attribute__((format(printf, 3, 4))) static void call(uint64_t pause_ns, uint64_t ns,
@@ -41,7 +43,7 @@ __attribute__((format(printf, 3, 4))) static void call(uint64_t pause_ns, uint64
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	add(&log_, "%lluns %s duration=%lluns\n", (unsigned long long)now, text,
+	add(&log_, "%lluns %s duration=%lluns\n", (unsigned long long)(now + up_ns), text,
 	    (unsigned long long)ns);
 }
 
@@ -127,6 +129,20 @@ static void test_training(void **state)
 	assert_int_equal(number(finding, "share_thread"), 7);
 	assert_in_range(number(finding, "share_ppm"), 95000, 105000);
 	assert_in_range(number(finding, "share_of_ns"), 1760 * MS, 1830 * MS);
+	json_decref(root);
+}
+
+/* Whenever it began. */
+static void test_training_later(void **state)
+{
+	json_t *root;
+
+	(void)state;
+	up_ns = 100000 * SECOND;
+	training();
+	up_ns = 0;
+	root = report_on(log_.text);
+	works(root, 10, 11.79);
 	json_decref(root);
 }
 
@@ -447,11 +463,17 @@ static void test_join(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_training),    cmocka_unit_test(test_budget),
-		cmocka_unit_test(test_no_loop),     cmocka_unit_test(test_burst),
-		cmocka_unit_test(test_two_loops),   cmocka_unit_test(test_thread_for_each_request),
-		cmocka_unit_test(test_short_lived), cmocka_unit_test(test_gain),
-		cmocka_unit_test(test_windows),     cmocka_unit_test(test_join),
+		cmocka_unit_test(test_training),
+		cmocka_unit_test(test_training_later),
+		cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_no_loop),
+		cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_two_loops),
+		cmocka_unit_test(test_thread_for_each_request),
+		cmocka_unit_test(test_short_lived),
+		cmocka_unit_test(test_gain),
+		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_join),
 	};
 
 	return RUN_WITH_FINDINGS(tests);
