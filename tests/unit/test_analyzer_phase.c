@@ -146,6 +146,33 @@ static void test_training_later(void **state)
 	json_decref(root);
 }
 
+/* The same, and calls at two places all through the start-up: if there are enough, they say that it is work, too. */
+static void starting_up(unsigned int calls)
+{
+	training();
+	add(&log_, "slot 40 tid=40\n1us thread tid=40 name=\"app\"\n");
+	for (unsigned int i = 0; i < calls; i++)
+		add(&log_,
+		    "%ums op cudaMemsetAsync duration=4us stream=8 caller=0x70\n"
+		    "%ums op cudaMemsetAsync duration=4us stream=8 caller=0x80\n",
+		    10 + 9900 * i / (calls - 1), 11 + 9900 * i / (calls - 1));
+}
+
+static void test_repeated(void **state)
+{
+	json_t *root;
+
+	(void)state;
+	starting_up(7);
+	root = report_on(log_.text);
+	works(root, 10, 11.79);
+	json_decref(root);
+	starting_up(8);
+	root = report_on(log_.text);
+	works(root, 0.01, 11.79);
+	json_decref(root);
+}
+
 /* With a budget: a gate's answer. */
 static bool passes(const char *budget)
 {
@@ -463,17 +490,12 @@ static void test_join(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_training),
-		cmocka_unit_test(test_training_later),
-		cmocka_unit_test(test_budget),
-		cmocka_unit_test(test_no_loop),
-		cmocka_unit_test(test_burst),
-		cmocka_unit_test(test_two_loops),
-		cmocka_unit_test(test_thread_for_each_request),
-		cmocka_unit_test(test_short_lived),
-		cmocka_unit_test(test_gain),
-		cmocka_unit_test(test_windows),
-		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_training),    cmocka_unit_test(test_training_later),
+		cmocka_unit_test(test_repeated),    cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_no_loop),     cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_two_loops),   cmocka_unit_test(test_thread_for_each_request),
+		cmocka_unit_test(test_short_lived), cmocka_unit_test(test_gain),
+		cmocka_unit_test(test_windows),     cmocka_unit_test(test_join),
 	};
 
 	return RUN_WITH_FINDINGS(tests);
