@@ -77,10 +77,14 @@ void spy_thread_count_lost(struct spy_thread *of)
 	n_stream_lost++;
 }
 
+static void (*meanwhile)(void); /* while the stream's lock is held */
+
 struct spy_thread *spy_thread_take(enum spy_stream_kind kind)
 {
 	assert_int_equal(kind, SPY_STREAM_GPU);
 	n_taken++;
+	if (meanwhile)
+		meanwhile();
 	return no_slot ? NULL : &thread;
 }
 
@@ -250,6 +254,13 @@ static void write_ops(size_t n)
 	recorder->write(ops, sizeof(ops[0]), n);
 }
 
+/* The lock is not to be had. */
+static void write_two(void)
+{
+	meanwhile = NULL;
+	recorder->write(ops, sizeof(ops[0]), 2);
+}
+
 static void expect_ops(size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -281,6 +292,9 @@ static void test_records(void **state)
 	no_slot = true; /* none is left: lost, one by one */
 	write_ops(3);
 	assert_int_equal(n_lost, 3);
+	meanwhile = write_two;
+	write_ops(1);
+	assert_int_equal(n_lost, 3 + 2 + 1);
 	no_slot = false;
 	n_taken = 0;
 	write_ops(3);
@@ -326,7 +340,7 @@ static void test_records(void **state)
 	no_room = true;
 	write_ops(2);
 	assert_int_equal(n_stream_lost, 2);
-	assert_int_equal(n_lost, 3);
+	assert_int_equal(n_lost, 6);
 	no_room = false;
 	/* Not in a forked child, nor when the session is over. */
 	session.state = SPY_SESSION_FAILED;

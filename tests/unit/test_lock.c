@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <pthread.h>
 #include <time.h>
 #include "lib/lock.h"
 
@@ -51,9 +52,43 @@ static void test_patience(void **state)
 	assert_int_equal(lock.turns, 2);
 }
 
+static void *give_back_soon(void *data)
+{
+	const struct timespec a_while = {.tv_nsec = 20000000};
+
+	nanosleep(&a_while, NULL);
+	spy_unlock(data);
+	return NULL;
+}
+
+/* A table's lock is waited for, unless the thread has it already. */
+static void test_table(void **state)
+{
+	struct spy_lock lock = {.owner = 1};
+	pthread_t other;
+
+	(void)state;
+	assert_int_equal(pthread_create(&other, NULL, give_back_soon, &lock), 0);
+	assert_true(spy_lock_table(&lock));
+	pthread_join(other, NULL);
+	assert_true(spy_lock_is_mine(&lock));
+	assert_int_equal(lock.turns, 1);
+	assert_true(spy_lock_table(&lock));
+	assert_true(spy_lock_is_mine(&lock));
+	spy_unlock(&lock);
+	assert_true(spy_lock_table(&lock));
+	assert_true(spy_lock_is_held(&lock));
+	spy_lock_forget(&lock); /* in a child: it is ours */
+	assert_true(spy_lock_is_mine(&lock));
+	lock.owner = 1;
+	spy_lock_forget(&lock); /* a thread's that is not there */
+	assert_false(spy_lock_is_held(&lock));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_patience)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_patience),
+					   cmocka_unit_test(test_table)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
