@@ -171,6 +171,7 @@ static void test_registered(void **state)
 		"second");
 	assert_int_equal(the_frame.details.stream, SPY_STREAM_PER_THREAD);
 	CALL(cudaGetFuncBySymbol, RT13, P(&function), 0x100);
+	assert_int_equal(the_frame.details.object, 0x5000);
 	assert_string_equal(
 		name_of(CALL(cuLaunchKernel, DRIVER, 0x5000, 1, 1, 1, 1, 1, 1, 0, 0x77)), "first");
 	assert_int_equal(the_frame.details.stream, 0x77);
@@ -225,6 +226,7 @@ static void test_named(void **state)
 	assert_int_equal(the_frame.details.stream, 0x78);
 	out = 0xf5;
 	CALL(cuKernelGetFunction, DRIVER, P(&out), 0xf0);
+	assert_int_equal(the_frame.details.object, 0xf5);
 	assert_string_equal(name_of(CALL(cuLaunchGridAsync, DRIVER, 0xf5, 1, 1, 0x79)),
 			    "temporary");
 	assert_int_equal(the_frame.details.stream, 0x79);

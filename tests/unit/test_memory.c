@@ -109,6 +109,39 @@ static void test_gaps(void **state)
 		assert_true(spy_memory_remove(i * 0x1000, &found));
 }
 
+/* One that covers many others, which were freed unseen, and an area that is forgotten: all of them are gone. */
+static void test_covered(void **state)
+{
+	struct spy_memory found;
+	uint64_t i;
+
+	(void)state;
+	for (int again = 0; again < 2; again++) {
+		add(0x800, 0x100, SPY_MEM_PINNED, 0);
+		for (i = 1; i <= 1000; i++)
+			add(i * 0x1000, 0x800, SPY_MEM_PINNED, 0);
+		add(0x1000000, 0x100, SPY_MEM_PINNED, 0);
+		if (again)
+			spy_memory_remove_span(
+				0x17ff, 0x1000 * 1000 + 1); /* it touches the first and the last */
+		else
+			add(0x1000, 0x1000 * 1000, SPY_MEM_DEVICE, 0);
+		for (i = 1; i <= 1000; i++) {
+			assert_int_equal(kind_at(i * 0x1000),
+					 again ? SPY_MEM_UNKNOWN : SPY_MEM_DEVICE);
+			assert_int_equal(kind_at(i * 0x1000 + 0x7ff),
+					 again ? SPY_MEM_UNKNOWN : SPY_MEM_DEVICE);
+		}
+		assert_true(spy_memory_find(0x8ff, &found));
+		assert_true(spy_memory_find(0x1000000, &found));
+		assert_int_equal(spy_memory_remove(0x1000, &found), !again);
+		for (i = 1; i <= 1000; i++)
+			assert_false(spy_memory_remove(i * 0x1000, &found));
+		assert_true(spy_memory_remove(0x800, &found));
+		assert_true(spy_memory_remove(0x1000000, &found));
+	}
+}
+
 /* A range that is freed and allocated again, as the same or as another one; and many that are not. */
 static void test_again(void **state)
 {
@@ -497,10 +530,19 @@ static void test_lock_waited_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_edges),     TEST(test_all_of_it), TEST(test_gaps),
-		TEST(test_again),     TEST(test_contexts),  TEST(test_random),
-		TEST(test_threads),   TEST(test_answers),   TEST(test_answer_during_change),
-		TEST(test_lock_kept), TEST(test_lock_left), TEST(test_lock_waited_for),
+		TEST(test_edges),
+		TEST(test_all_of_it),
+		TEST(test_gaps),
+		TEST(test_covered),
+		TEST(test_again),
+		TEST(test_contexts),
+		TEST(test_random),
+		TEST(test_threads),
+		TEST(test_answers),
+		TEST(test_answer_during_change),
+		TEST(test_lock_kept),
+		TEST(test_lock_left),
+		TEST(test_lock_waited_for),
 		TEST(test_speed),
 	};
 
