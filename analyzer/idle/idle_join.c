@@ -170,8 +170,6 @@ static void join_host_threads(struct host_threads *whole, struct host_threads *t
 	size_t i, at;
 
 	for (i = 0; i < threads->n; i++) {
-		if (!threads->all[i])
-			continue;
 		at = part->threads[i]->index;
 		while (whole->n <= at) {
 			whole->all = grow(whole->all, whole->n, sizeof(*whole->all));
