@@ -744,6 +744,43 @@ static void test_cures(void **state)
 	}
 }
 
+/* What no other rank does: nine tenths and more of the lateness are all of it, and of that the same of one place. */
+static void test_unshared_words(void **state)
+{
+	static const struct {
+		uint64_t ms, most_ms;
+		bool rest, several;
+	} cases[] = {{900, 810, false, false},
+		     {899, 899, true, false},
+		     {900, 809, false, true},
+		     {899, 800, true, true}};
+	struct trace_set set = {.functions = {.count = 0}};
+	struct model model = {.set = &set};
+	struct accounting accounts = {.model = &model};
+	struct job job;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct arena texts = {0};
+		struct found found = {.texts = &texts};
+
+		begin(&job, 3, (const uint64_t[]){0, 1000, 0});
+		job.idle.accounts = &accounts;
+		job.late->unshared.ns = cases[i].ms * MS;
+		job.late->unshared.most = reason(&job, 1, IDLE_SLEEP, 0, 0, cases[i].most_ms);
+		detectors_find("straggler-rank")->conclude_ranks(&job.ranks, &found);
+		assert_int_equal(found.n, 1);
+		assert_non_null(strstr(found.all->what, "is for what no other rank does: "));
+		assert_int_equal(strstr(found.all->what, "; the rest is at places") != NULL,
+				 cases[i].rest);
+		assert_int_equal(strstr(found.all->what, "rank does: most of it asleep") != NULL,
+				 cases[i].several);
+		findings_free(found.all, found.n);
+		arena_release(&texts);
+		end(&job);
+	}
+}
+
 /* Who was last how often: four ranks at most, of steps if there are any; and whether their GPUs had as much to do. */
 static void test_in_turn_words(void **state)
 {
@@ -832,6 +869,7 @@ int main(void)
 		cmocka_unit_test(test_words_of_stages),
 		cmocka_unit_test(test_part),
 		cmocka_unit_test(test_cures),
+		cmocka_unit_test(test_unshared_words),
 		cmocka_unit_test(test_in_turn_words),
 	};
 
