@@ -476,6 +476,55 @@ static void test_ranks_of_one_process(void **state)
 	scratch_remove(dir);
 }
 
+/* What an option does not limit is named: time limits all but what is expected of calls; a GPU, a rank or a process is all
+ * that there is of GPUs; and ranks are told of as they are, if there are any. */
+static void test_not_limited(void **state)
+{
+#define GPUS "GPUS and findings about idle GPUs"
+#define REST "what calls are expected to cost"
+	static const struct {
+		struct filter_words words;
+		bool ranks;
+		const char *text;
+	} rows[] = {
+		{{.of = {[FILTER_FROM] = "0s"}}, false, REST},
+		{{.of = {[FILTER_TO] = "3ms"}}, false, REST},
+		{{.of = {[FILTER_GPU] = "0"}}, false, REST},
+		{{.of = {[FILTER_PROCESS] = "100"}}, false, REST},
+		{{.of = {[FILTER_THREAD] = "7"}}, false, GPUS "; " REST},
+		{{.of = {[FILTER_THREAD] = "7", [FILTER_GPU] = "0"}}, false, GPUS "; " REST},
+		{{.of = {[FILTER_THREAD] = "7", [FILTER_TO] = "3ms"}},
+		 false,
+		 GPUS ", but by time; " REST},
+		{{.of = {[FILTER_FROM] = "0s"}}, true, "COLLECTIVES and STEPS; " REST},
+		{{.of = {[FILTER_RANK] = "0"}}, true, "RANKS; COLLECTIVES and STEPS; " REST},
+		{{.of = {[FILTER_RANK] = "0", [FILTER_TO] = "3ms"}},
+		 true,
+		 "RANKS, but by time; COLLECTIVES and STEPS; " REST},
+		{{.of = {[FILTER_THREAD] = "python"}},
+		 true,
+		 GPUS "; RANKS; COLLECTIVES and STEPS; " REST},
+	};
+	static const char without[] =
+		"trace a.100 pid=100 program=\"a\" boot_id=b clock_source=tsc\n"
+		"slot 1 tid=7\n1us thread tid=7 name=\"a\"\n"
+		"1ms launch cudaLaunchKernel duration=4us kernel=1 stream=8 device=0 caller=0x10\n"
+		"2ms launch cudaLaunchKernel duration=4us kernel=1 stream=8 device=0 caller=0x10\n";
+	char *dirs[] = {made_of_text(without), made_of_text(TWO_RANKS)};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		json_t *root = part_of(dirs[rows[i].ranks], &rows[i].words);
+
+		if (strcmp(rs_text(json_object_get(root, "only"), "not_limited"), rows[i].text))
+			fail_msg("%zu: %s", i,
+				 rs_text(json_object_get(root, "only"), "not_limited"));
+		json_decref(root);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		scratch_remove(dirs[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -490,6 +539,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_found),
 		cmocka_unit_test(test_ranks_and_names),
 		cmocka_unit_test(test_ranks_of_one_process),
+		cmocka_unit_test(test_not_limited),
 	};
 
 	golden_find();

@@ -1154,14 +1154,32 @@ static void test_steps_of_a_rank(void **state)
 	assert_int_equal(rank(job, 1)->steps, job->a.ranks.steps.count);
 }
 
+/* Around half of all the steps: too few ranges to be steps themselves. */
+static void begin_epoch(struct job *job, bool again)
+{
+	for (unsigned int k = 0; k < job->ranks; k++) {
+		struct teller *t = &job->told[k];
+
+		if (again)
+			fprintf(t->out, "%lluns range what=pop name=%u\n", host(t, t->ns),
+				STEPS + 1);
+		fprintf(t->out,
+			"%lluns range_name number=%u name=\"epoch\"\n"
+			"%lluns range what=push name=%u\n",
+			host(t, t->ns), STEPS + 1, host(t, t->ns), STEPS + 1);
+	}
+}
+
 /* first: the rank by which steps are counted, though the other one has named the ranges before. */
-static void steps_by_nvtx(struct job *job, unsigned int first)
+static void steps_by_nvtx(struct job *job, unsigned int first, bool epochs)
 {
 	unsigned int i, k, n;
 
 	begin(job, 2);
 	computes(&job->told[first], 5 * US);
 	for (i = 0; i < STEPS; i++) {
+		if (epochs && i % (STEPS / 2) == 0)
+			begin_epoch(job, i);
 		for (k = 0; k < job->ranks; k++) {
 			struct teller *t = &job->told[k];
 
@@ -1198,8 +1216,9 @@ static void steps_by_nvtx(struct job *job, unsigned int first)
 
 static void test_steps_by_nvtx(void **state)
 {
-	steps_by_nvtx(*state, 0);
-	steps_by_nvtx(*state, 1);
+	steps_by_nvtx(*state, 0, false);
+	steps_by_nvtx(*state, 1, false);
+	steps_by_nvtx(*state, 0, true);
 }
 
 /* No times of GPUs: what NCCL's thread saw, on one host; on two hosts nothing. */
@@ -1688,6 +1707,24 @@ static void test_uneven_beside(void **state)
 		finds_that_says(job, asleep ? NULL : "uneven-work",
 				"rank 0 in 48 of 95 steps, rank 1 in 47; it had as many");
 	}
+}
+
+/* A GPU that is slower all the time falls back further with each of the collectives of a step, beside which its work goes on: each costs the
+ * others that, though they wait for less, or for more, than it is behind. */
+static void test_slow_beside(void **state)
+{
+	static const uint64_t each_ns[3] = {100 * US, 100 * US, 200 * US};
+	struct job *job = *state;
+	unsigned int i;
+
+	job->beside = job->own_stream = true;
+	begin(job, 3);
+	for (i = 0; i < STEPS; i++)
+		buckets(job, each_ns);
+	conclude_into(job, "r");
+	analyze(job);
+	near_to(rank(job, 2)->late_ns, STEPS * (3 * 4 * 100 + 4 * 10) * US, STEPS * 60 * US);
+	finds(job, "slow-gpu");
 }
 
 enum more { MORE_WORK, MORE_SYNCHRONISING, MORE_SLEEP };
@@ -2423,6 +2460,27 @@ static void test_unshared(void **state)
 	finds(job, NULL);
 }
 
+/* Where one rank spends nearly all of the time that any spends there, it is alone in that, and not the one which was there once. */
+static void test_unshared_by_one(void **state)
+{
+	struct job *job = *state;
+	unsigned int i;
+
+	begin(job, 2);
+	tell_python(job);
+	for (i = 0; i < STEPS; i++) {
+		if (i % 8 == 6)
+			works_at(&job->told[0], 12 * MS, "place=2 state=1");
+		if (i == 10)
+			works_at(&job->told[1], 6 * MS, "place=2 state=1");
+		end_step(job);
+	}
+	conclude(job);
+	near_to(rank(job, 0)->unshared.ns, STEPS / 8 * 12 * MS, 2 * MS);
+	near_to(rank(job, 1)->late_ns, 6 * MS, MS);
+	assert_int_equal(rank(job, 1)->unshared.ns, 0);
+}
+
 /* At one line, where the others are nearly as long; or half as long, for it does more there. */
 static void test_slower_at_line(void **state)
 {
@@ -2871,6 +2929,7 @@ int main(void)
 		RANKS_TEST(test_uneven),
 		RANKS_TEST(test_uneven_for_a_while),
 		RANKS_TEST(test_uneven_beside),
+		RANKS_TEST(test_slow_beside),
 		RANKS_TEST(test_more_work_beside),
 		RANKS_TEST(test_small),
 		RANKS_TEST(test_roots),
@@ -2893,6 +2952,7 @@ int main(void)
 		RANKS_TEST(test_slow_steps_with_samples),
 		RANKS_TEST(test_unshared),
 		RANKS_TEST(test_unshared_beside),
+		RANKS_TEST(test_unshared_by_one),
 		RANKS_TEST(test_slower_at_line),
 		RANKS_TEST(test_rates),
 		RANKS_TEST(test_slow_link),
