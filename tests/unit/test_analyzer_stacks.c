@@ -542,6 +542,36 @@ static void test_many_stacks(void **state)
 	tells(&c, "from Python: train.py:42 in Model.step; also train.py:98 in <module>", 0x1200);
 }
 
+/* The three costliest lines have names. */
+static void test_lines_shown(void **state)
+{
+#define STEP_AT(line) "train.py:" line " in Model.step"
+	static const char *const words[] = {
+		"from Python: " STEP_AT("42"),
+		"from Python: " STEP_AT("42") "; also " STEP_AT("43"),
+		"from Python: " STEP_AT("42") "; also " STEP_AT("43") ", " STEP_AT("44"),
+		"from Python: " STEP_AT("42") "; also " STEP_AT("43") ", " STEP_AT(
+			"44") ", and 1 more line",
+		"from Python: " STEP_AT("42") "; also " STEP_AT("43") ", " STEP_AT(
+			"44") ", and 2 more lines",
+	};
+
+	(void)state;
+	for (unsigned int n = 1; n <= ARRAY_SIZE(words); n++) {
+		struct copies c;
+
+		begin(&c);
+		for (unsigned int i = 0; i < n; i++) {
+			char line[8];
+
+			snprintf(line, sizeof(line), "1:%u", 42 + i);
+			for (unsigned int j = i; j < 10; j++)
+				copy(&c, 1, 65536, 500, line, 0x401200 + i);
+		}
+		tells(&c, words[n - 1], 0x1200);
+	}
+}
+
 /* A line that makes next to nothing of the cost need not be accepted. */
 static void test_minor_line_suppressed(void **state)
 {
@@ -631,6 +661,7 @@ int main(void)
 		cmocka_unit_test(test_outlier),
 		cmocka_unit_test(test_alike),
 		cmocka_unit_test(test_many_stacks),
+		cmocka_unit_test(test_lines_shown),
 		cmocka_unit_test(test_minor_line_suppressed),
 		cmocka_unit_test(test_python_suppressed),
 		cmocka_unit_test(test_python_sarif),
