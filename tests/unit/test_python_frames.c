@@ -570,6 +570,56 @@ static void test_unknown(void **state)
 	assert_false(spy_python_describe(&f.symbols, &python));
 }
 
+/* What 3.13 and later say of themselves: each place lies in its struct, and code objects are as their type says. */
+static void test_bad_offsets(void **state)
+{
+	enum { THREAD = 19, FRAME = THREAD + 9 }; /* make_runtime */
+	static const struct {
+		size_t word;
+		uint64_t value;
+		bool is_good;
+	} cases[] = {
+		{THREAD + 4, 639, true},
+		{THREAD + 4, 640, false}, /* the size of a thread's state */
+		{THREAD + 5, 639, true},
+		{THREAD + 5, 640, false},
+		{THREAD, UINT16_MAX, true},
+		{THREAD, UINT16_MAX + 1, false},
+		{THREAD, 153, true},
+		{THREAD, 152, false},
+		{FRAME + 1, 87, true},
+		{FRAME + 1, 88, false}, /* the size of a frame */
+		{FRAME + 2, 88, false},
+		{FRAME + 3, 88, false},
+		{FRAME + 4, 88, false},
+		{FRAME + 5, 87, true},
+		{FRAME + 5, 88, false},
+		{FRAME + 5, 0, false},
+		{FRAME, 81, true},
+		{FRAME, 80, false},
+		{FRAME + 6 + 1, 113, false},
+		{FRAME + 6 + 3, 127, false},
+		{FRAME + 6 + 4, 137, false},
+		{FRAME + 6 + 5, 0, false},
+	};
+	struct spy_python python;
+	struct fake f = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		make(&f, 13);
+		set(f.symbols.runtime, 8 * cases[i].word, cases[i].value);
+		assert_int_equal(spy_python_describe(&f.symbols, &python), cases[i].is_good);
+	}
+	/* However large a frame says that it is, no place in it is further than is read. */
+	for (uint64_t most = 239; most < 241; most++) {
+		make(&f, 13);
+		set(f.symbols.runtime, 8 * FRAME, 1000);
+		set(f.symbols.runtime, 8 * (FRAME + 4), most);
+		assert_int_equal(spy_python_describe(&f.symbols, &python), most == 239);
+	}
+}
+
 /* A chain that ends in itself, and one much longer than anybody wants to see. */
 static void test_endless(void **state)
 {
@@ -862,6 +912,7 @@ int main(void)
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_no_state),
 		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_bad_offsets),
 		cmocka_unit_test(test_endless),
 		cmocka_unit_test(test_long_texts),
 		cmocka_unit_test(test_rubbish),

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "lib/elf_object.h"
@@ -405,6 +406,20 @@ static void test_own_handler(void **state)
 	munmap((void *)file, 4096);
 }
 
+/* Of the handler that is there really. */
+static unsigned long kernels_flags(void)
+{
+	struct {
+		void *handler;
+		unsigned long flags;
+		void *restorer;
+		uint64_t mask;
+	} action = {0};
+
+	assert_int_equal(syscall(SYS_rt_sigaction, SIGBUS, NULL, &action, sizeof(action.mask)), 0);
+	return action.flags;
+}
+
 /* The C library's other functions answer as ever. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 static void test_signal(void **state)
@@ -428,6 +443,23 @@ static void test_signal(void **state)
 	siginterrupt(SIGBUS, 0);
 	sigaction(SIGBUS, NULL, &old);
 	assert_true(old.sa_flags & SA_RESTART);
+	/* Ours behaves as theirs does: on the same stack, and calls are restarted or not. */
+	for (int i = 0; i < 4; i++) {
+		struct sigaction own = {.sa_handler = on_signal,
+					.sa_flags = (i & 1 ? SA_ONSTACK : 0) |
+						    (i & 2 ? SA_RESTART : 0) | SA_NODEFER};
+
+		sigaction(SIGBUS, &own, NULL);
+		assert_int_equal(kernels_flags() &
+					 (SA_ONSTACK | SA_RESTART | SA_NODEFER | SA_SIGINFO),
+				 (own.sa_flags & ~SA_NODEFER) | SA_SIGINFO);
+		own.sa_handler =
+			i & 1 ? SIG_DFL : SIG_IGN; /* which has no stack and interrupts nothing */
+		sigaction(SIGBUS, &own, NULL);
+		assert_int_equal(kernels_flags() & (SA_ONSTACK | SA_RESTART),
+				 SA_ONSTACK | SA_RESTART);
+	}
+	signal(SIGBUS, on_signal);
 	assert_int_equal(truncate(file_of(".board"), 0), 0);
 	assert_int_equal(threads[1].page->calls, 40);
 	assert_int_equal(handled, 1);
