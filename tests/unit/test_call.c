@@ -560,7 +560,12 @@ static void test_counted(void **state)
 	spy_slots[0].record = SPY_COUNTED;
 	spy_slots[0].counter = 3;
 	spy_slots[0].inspector = STATELESS;
+	thread.paused =
+		(void *)UINTPTR_MAX; /* what lies before the first call of the list is none */
 	enter(OUTER, 0);
+	thread.paused = NULL;
+	assert_false(thread.calls[0].timed);
+	assert_false(OUTER->inspected);
 	assert_int_equal(page.counts[3], 1);
 	assert_int_equal(page.depth, 1);
 	assert_int_equal(page.fn, FN);
