@@ -424,12 +424,34 @@ static void *let_go(void *data)
 }
 
 /* The end of the process: the look that it is at is awaited, and none comes behind. Last, for its thread is not. */
+/* A look that never ends is awaited for 50 ms. In a child: there is one stop in a process. */
+static int stop_in_vain(void **state)
+{
+	uint64_t began;
+
+	spy_sampler_forked();
+	begin(state);
+	have_threads(1);
+	hold = true;
+	spy_sampler_look(&threads[1], 0, true);
+	await_looks(1);
+	began = spy_clock_monotonic();
+	spy_sampler_stop();
+	return spy_clock_monotonic() - began < 50000000;
+}
+
 static void test_stop(void **state)
 {
 	uint32_t before;
 	pthread_t other;
+	pid_t child;
+	int status;
 
-	(void)state;
+	child = fork();
+	if (!child)
+		_exit(stop_in_vain(state));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 	begin(state);
 	have_threads(1);
 	spy_sampler_stop();
