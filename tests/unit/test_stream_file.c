@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -467,10 +468,15 @@ static void test_file_gone(void **state)
 		lost = fill_packet(t);
 		lost += fill_packet(t);
 		assert_true(spy_stream_is_whole(t));
-		if (how < 2)
+		if (how == 0)
 			unlink(path_of("stream_0001"));
-		if (how == 1)
-			scratch_write(path_of("stream_0001"), "x", 1);
+		if (how == 1) { /* not one that gets the same number */
+			char *other = strdup(path_of("other"));
+
+			scratch_write(other, "x", 1);
+			assert_int_equal(rename(other, path_of("stream_0001")), 0);
+			free(other);
+		}
 		if (how == 2)
 			assert_int_equal(truncate(path_of("stream_0001"), 1000), 0);
 		assert_false(spy_stream_is_whole(t));
@@ -496,6 +502,32 @@ static void test_file_gone(void **state)
 		end(NULL);
 		begin(NULL);
 	}
+}
+
+/* It cannot be opened for now: nothing is lost, and it goes on when it can. */
+static void test_no_descriptors(void **state)
+{
+	struct spy_thread *t = thread_of(1);
+	struct rlimit before, none;
+	uint64_t calls;
+
+	(void)state;
+	assert_int_equal(make_room(t), 0);
+	calls = fill_packet(t);
+	calls += fill(t);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){0, before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(make_room(t), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(t->file.seq, 2);
+	calls += fill_packet(t);
+	assert_int_equal(t->page->lost, 0);
+	assert_int_equal(t->page->calls, calls);
+	assert_int_equal(t->file.discarded, 0);
+	assert_false(spy_session->damaged);
+	assert_int_equal(size_of("stream_0001_000002"), -1);
+	assert_true(spy_stream_is_whole(t));
 }
 
 /* Without the tail's file the next packet gets another one. */
@@ -1016,6 +1048,7 @@ int main(void)
 		TEST(test_full_packets),
 		TEST(test_damaged_tail),
 		TEST(test_file_gone),
+		TEST(test_no_descriptors),
 		TEST(test_tail_gone),
 		TEST(test_no_room),
 		TEST(test_bound),
