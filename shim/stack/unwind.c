@@ -314,7 +314,8 @@ static struct cursor open_entry(const struct tables *t, const uint8_t *at)
 	if (c.bad)
 		return c;
 	bytes = take(&c, 4); /* 0xffffffff, 64-bit DWARF, is more than there is */
-	c.bad |= !bytes || bytes > (uint64_t)(c.end - c.at);
+	/* (Nothing can be taken from 0 bytes, the end of all.) */
+	c.bad |= bytes > (uint64_t)(c.end - c.at);
 	if (!c.bad)
 		c.end = c.at + bytes;
 	return c;
