@@ -564,7 +564,7 @@ static void test_counted(void **state)
 		(void *)UINTPTR_MAX; /* what lies before the first call of the list is none */
 	enter(OUTER, 0);
 	thread.paused = NULL;
-	assert_false(thread.calls[0].timed);
+	assert_int_equal(thread.calls[0].timed, 0);
 	assert_false(OUTER->inspected);
 	assert_int_equal(page.counts[3], 1);
 	assert_int_equal(page.depth, 1);
