@@ -720,6 +720,38 @@ static size_t look(const struct spy_python *python, struct spy_python_guess *gue
 	return spy_python_look_at(python, guess, room, at, handle, looked, &cut);
 }
 
+/* What a thread copies of itself are its frames then, wherever they lie, whatever has become of them since. */
+static void copy_own(struct fake *f, const struct spy_python *python, uintptr_t at, uintptr_t self)
+{
+	static struct spy_python_copy copy;
+	static uint8_t now[ROOM], apart[128] __attribute__((aligned(16)));
+	struct spy_python_frame before[3];
+	void *room = malloc(spy_python_look_bytes());
+
+	memcpy(before, looked, sizeof(before));
+	assert_false(spy_python_copy_own(python, at, self + 8, &copy));
+	if (!python->state.chunk) {
+		assert_false(spy_python_copy_own(python, at, self, &copy));
+		free(room);
+		return;
+	}
+	memcpy(now, f->memory, ROOM);
+	memcpy(apart, (void *)f->frames[1], python->frame.bytes);
+	set(f->frames[0], python->frame.previous, (uintptr_t)apart);
+	assert_true(spy_python_copy_own(python, at, self, &copy));
+	memset(apart, 0xa5, sizeof(apart));
+	for (size_t i = 0; i < 3; i++)
+		memset((void *)f->frames[i], 0xa5, python->frame.bytes);
+	assert_int_equal(spy_python_look_at_copy(python, room, &copy, looked), 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(looked[i].function, before[i].function);
+		assert_int_equal(looked[i].first_line, before[i].first_line);
+		assert_int_equal(looked[i].at, before[i].at);
+	}
+	memcpy(f->memory, now, ROOM);
+	free(room);
+}
+
 /* A thread that stands still: what it sees itself. */
 static void test_others(void **state)
 {
@@ -755,6 +787,7 @@ static void test_others(void **state)
 				assert_int_equal(looked[i].at, own.at);
 			}
 		}
+		copy_own(&f, &python, the_state, self);
 		/* It has returned since, into a frame that is another one. */
 		set(python.state.indirect
 			    ? word(the_state, python.state.frame) + python.state.frame_in_it
