@@ -100,7 +100,7 @@ static bool is_word(char c)
 }
 
 /* Variables that change how CUDA behaves, or what PyTorch asks of it, and our own: everything that begins like them. */
-static bool matters(const char *variable)
+static bool is_recorded(const char *variable)
 {
 	static const char *const prefixes[] = {"CUDA", "NCCL_", "PYTORCH_", "TORCH_NCCL_"};
 
@@ -115,7 +115,7 @@ static void write_variables(struct spy_text *out)
 	for (char **variable = environ; variable && *variable; variable++) {
 		const char *value = strchr(*variable, '=');
 
-		if (!value || !matters(*variable))
+		if (!value || !is_recorded(*variable))
 			continue;
 		spy_text_print(out, "\tenv_");
 		for (const char *c = *variable; c < value; c++)

@@ -1,10 +1,9 @@
 /*
  * shim/sample/ask.c: questions to threads that do not stand still. The sampler's thread asks, through the time from when on the
- * thread looks for what is due; the thread that is asked answers, on its way into a call: two or three calls of the kernel's, which
- * copy its frames, as often as the sampler has looked. What the copy means is the sampler's to find out.
+ * thread looks for what is due (look_at); the thread that is asked answers, on its way into a call: a few calls of the kernel's, which
+ * copy its frames, at most as often as the sampler looks. What the copy means is the sampler's to find out.
  *
- * A question that the thread overlooks, because it was about to say itself when it looks next, is answered in a later time between
- * calls: it does not count then.
+ * A thread that sets its look_at at the same moment overlooks the question, and finds it in a later time between calls: no answer.
  */
 #include "lib/clock.h"
 #include "sample/ask.h"
@@ -23,15 +22,18 @@ enum question_state {
 
 /* ---- the sampler's thread ----------------------------------------------------------------------- */
 
-struct spy_question *spy_question_of(struct spy_question *questions, uint32_t slot, uint32_t tid)
+/* Its slot is free, or another thread's. */
+static bool has_ended(const struct spy_question *question)
 {
-	for (struct spy_question *q = questions; q < questions + SPY_QUESTIONS; q++) {
-		if (q->slot != slot || atomic_load(&q->state) == FREE)
-			continue;
-		if (q->tid == tid)
+	return spy_board_see(question->thread->page->tid) != question->tid;
+}
+
+struct spy_question *spy_question_of(struct spy_question *questions,
+				     const struct spy_thread *thread, uint32_t tid)
+{
+	for (struct spy_question *q = questions; q < questions + SPY_QUESTIONS; q++)
+		if (q->thread == thread && q->tid == tid && atomic_load(&q->state) != FREE)
 			return q;
-		spy_question_withdraw(q);
-	}
 	return NULL;
 }
 
@@ -39,9 +41,11 @@ struct spy_question *spy_question_ask(struct spy_question *questions, struct spy
 				      uint32_t tid)
 {
 	for (struct spy_question *q = questions; q < questions + SPY_QUESTIONS; q++) {
+		if (atomic_load(&q->state) != FREE && has_ended(q))
+			spy_question_withdraw(q);
 		if (atomic_load(&q->state) != FREE)
 			continue;
-		q->slot = thread->slot;
+		q->thread = thread;
 		q->tid = tid;
 		q->asked = spy_clock();
 		q->weight_us = 0;
@@ -102,7 +106,7 @@ void spy_question_answer(struct spy_question *questions, struct spy_thread *thre
 	uint64_t begun;
 
 	for (struct spy_question *q = questions; q < questions + SPY_QUESTIONS; q++) {
-		if (atomic_load(&q->state) != ASKED || q->slot != thread->slot)
+		if (atomic_load(&q->state) != ASKED || q->thread != thread)
 			continue;
 		begun = spy_overhead_begin();
 		answer(q, thread, start);

@@ -14,7 +14,8 @@
 /* Zeros at first. */
 struct spy_question {
 	_Atomic uint32_t state; /* enum question_state, in ask.c */
-	uint32_t slot, tid; /* of the thread that is asked */
+	struct spy_thread *thread; /* that is asked, as long as it has that number: */
+	uint32_t tid;
 	uint64_t asked; /* cycles */
 	uint64_t weight_us; /* of its time that the looks since then stand for */
 	struct spy_python_copy copy;
@@ -22,9 +23,11 @@ struct spy_question {
 
 /* On the sampler's thread. */
 
-/* The question that the thread of the slot has been asked; NULL: none. One to a thread that has ended is withdrawn. */
-struct spy_question *spy_question_of(struct spy_question *questions, uint32_t slot, uint32_t tid);
-/* Asks a thread that was outside of calls right before, and is in Python now and then. NULL: all questions are asked. */
+/* The question that the thread has been asked; NULL: none. */
+struct spy_question *spy_question_of(struct spy_question *questions,
+				     const struct spy_thread *thread, uint32_t tid);
+/* Asks a thread that was outside of calls right before, and is in Python now and then. NULL: all questions are asked. Those to
+ * threads that have ended are withdrawn. */
 struct spy_question *spy_question_ask(struct spy_question *questions, struct spy_thread *thread,
 				      uint32_t tid);
 /* Is its answer there? Then `copy` has it until the question is withdrawn. */

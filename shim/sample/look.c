@@ -305,7 +305,7 @@ static void look_anew(struct spy_places *places, struct spy_looked *looked,
 		      struct spy_thread *thread, uint32_t tid, uint64_t calls, uint64_t weight_us)
 {
 	struct looking l = {.places = places, .looked = looked, .thread = thread};
-	struct spy_question *question = spy_question_of(places->questions, thread->slot, tid);
+	struct spy_question *question = spy_question_of(places->questions, thread, tid);
 	uint64_t before_ns = cpu_ns(tid), seen = spy_clock();
 	struct blocked blocked;
 	bool stands_still;
@@ -355,16 +355,6 @@ static void look_anew(struct spy_places *places, struct spy_looked *looked,
 		looked->cpu_ns = before_ns;
 }
 
-/* To an earlier look's question. */
-static void take_answer(struct spy_places *places, struct spy_looked *looked, uint32_t slot,
-			uint32_t tid)
-{
-	struct spy_question *question = spy_question_of(places->questions, slot, tid);
-
-	if (question && looked->tid == tid)
-		leave_to_answer(places, looked, question, 0);
-}
-
 void spy_look(struct spy_places *places, struct spy_looked *looked, struct spy_thread *thread,
 	      uint64_t weight_us)
 {
@@ -372,6 +362,7 @@ void spy_look(struct spy_places *places, struct spy_looked *looked, struct spy_t
 	uint32_t tid = spy_board_see(page->tid);
 	uint64_t calls = spy_board_see(page->calls);
 	bool outside = tid && calls && is_outside(thread, tid, calls);
+	struct spy_question *question;
 
 	if (outside && looked->cpu_ns && looked->tid == tid && looked->calls == calls &&
 	    looked->cpu_ns == cpu_ns(tid)) {
@@ -387,7 +378,9 @@ void spy_look(struct spy_places *places, struct spy_looked *looked, struct spy_t
 	if (looked->sampled.weight_us)
 		write_sampled(places, looked);
 	looked->cpu_ns = 0;
-	take_answer(places, looked, thread->slot, tid);
+	question = spy_question_of(places->questions, thread, tid);
+	if (question)
+		leave_to_answer(places, looked, question, 0);
 	if (outside)
 		look_anew(places, looked, thread, tid, calls, weight_us);
 }

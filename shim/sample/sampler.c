@@ -322,9 +322,8 @@ static bool has_threads(void)
 
 void spy_sampler_look(struct spy_thread *thread, uint64_t now, bool between)
 {
-	int none = NONE;
-
 	struct spy_question *asked = atomic_load(&questions);
+	int none = NONE;
 
 	if (asked && between)
 		spy_question_answer(asked, thread, now);

@@ -186,8 +186,8 @@ struct spy_python_copy {
 	uint8_t memory[SPY_PYTHON_COPY];
 };
 
-/* Of the calling thread, which has that state and that number of pthread's: two or three system calls, and one for each frame that lies apart. False: it has no frames, or
- * they lie elsewhere, as before 3.11. While libraries are held. */
+/* Of the calling thread, which has that state and that number of pthread's: four system calls, and one for each frame that
+ * lies apart. False: it has no frames, or all of them lie elsewhere, as before 3.11. While libraries are held. */
 bool spy_python_copy_own(const struct spy_python *python, uintptr_t state, uintptr_t handle,
 			 struct spy_python_copy *copy);
 

@@ -13,6 +13,7 @@
 
 static struct spy_question questions[SPY_QUESTIONS];
 static struct spy_thread threads[SPY_QUESTIONS + 2];
+static struct spy_slot_page pages[SPY_QUESTIONS + 2];
 static struct spy_question *withdrawn_meanwhile;
 static int copies;
 static bool copied = true;
@@ -63,7 +64,8 @@ static int set_up(void **state)
 	memset(questions, 0, sizeof(questions));
 	memset(threads, 0, sizeof(threads));
 	for (uint32_t i = 0; i < SPY_QUESTIONS + 2; i++) {
-		threads[i].slot = i;
+		threads[i].page = &pages[i];
+		pages[i].tid = 100 + i;
 		threads[i].python_state = 1000 + i;
 		threads[i].look_at = UINT64_MAX;
 	}
@@ -89,8 +91,8 @@ static void test_answered(void **state)
 	(void)state;
 	threads[3].left_at = 40;
 	assert_int_equal(threads[3].look_at, 0);
-	assert_ptr_equal(spy_question_of(questions, 3, 103), question);
-	assert_null(spy_question_of(questions, 4, 103));
+	assert_ptr_equal(spy_question_of(questions, &threads[3], 103), question);
+	assert_null(spy_question_of(questions, &threads[4], 103));
 	assert_false(spy_question_is_answered(question));
 	spy_question_answer(questions, &threads[4], 60);
 	assert_false(spy_question_is_answered(question));
@@ -100,7 +102,7 @@ static void test_answered(void **state)
 	spy_question_answer(questions, &threads[3], 61);
 	assert_int_equal(copies, 1);
 	spy_question_withdraw(question);
-	assert_null(spy_question_of(questions, 3, 103));
+	assert_null(spy_question_of(questions, &threads[3], 103));
 }
 
 /* It was overlooked, and another call has come and gone; or the thread was in a call when it was asked. */
@@ -112,10 +114,10 @@ static void test_too_late(void **state)
 	threads[3].left_at = 51;
 	spy_question_answer(questions, &threads[3], 60);
 	assert_int_equal(copies, 0);
-	assert_null(spy_question_of(questions, 3, 103));
+	assert_null(spy_question_of(questions, &threads[3], 103));
 	question = ask(3, 70);
 	spy_question_answer(questions, &threads[3], 69);
-	assert_null(spy_question_of(questions, 3, 103));
+	assert_null(spy_question_of(questions, &threads[3], 103));
 	threads[3].left_at = 71;
 	question = ask(3, 71);
 	spy_question_answer(questions, &threads[3], 71);
@@ -129,7 +131,7 @@ static void test_no_frames(void **state)
 	ask(3, 50);
 	spy_question_answer(questions, &threads[3], 60);
 	assert_int_equal(copies, 1);
-	assert_null(spy_question_of(questions, 3, 103));
+	assert_null(spy_question_of(questions, &threads[3], 103));
 }
 
 static void test_withdrawn(void **state)
@@ -144,18 +146,28 @@ static void test_withdrawn(void **state)
 	spy_question_answer(questions, &threads[3], 80);
 	assert_int_equal(copies, 1);
 	assert_false(spy_question_is_answered(question));
-	assert_null(spy_question_of(questions, 3, 103));
+	assert_null(spy_question_of(questions, &threads[3], 103));
 	withdrawn_meanwhile = NULL;
 	assert_ptr_equal(ask(3, 90), question);
 }
 
-/* The thread has ended, and another has its slot. */
+/* The thread has ended, and another has its slot: that is not asked, and the question is free where all others are in use. */
 static void test_of_another(void **state)
 {
+	struct spy_question *question = ask(3, 50);
+
 	(void)state;
-	ask(3, 50);
-	assert_null(spy_question_of(questions, 3, 999));
-	assert_null(spy_question_of(questions, 3, 103));
+	assert_null(spy_question_of(questions, &threads[3], 999));
+	for (uint32_t i = 0; i < SPY_QUESTIONS; i++)
+		if (i != 3)
+			assert_non_null(ask(i, 50));
+	assert_null(ask(SPY_QUESTIONS, 50));
+	pages[3].tid = 0;
+	assert_ptr_equal(ask(SPY_QUESTIONS, 60), question);
+	/* One that has answered, too. */
+	spy_question_answer(questions, &threads[2], 60);
+	pages[2].tid = 999;
+	assert_non_null(ask(SPY_QUESTIONS + 1, 70));
 }
 
 static void test_all_asked(void **state)
@@ -167,7 +179,7 @@ static void test_all_asked(void **state)
 	assert_int_equal(threads[SPY_QUESTIONS].look_at, UINT64_MAX);
 	spy_question_answer(questions, &threads[2], 60);
 	assert_null(ask(SPY_QUESTIONS, 60));
-	spy_question_withdraw(spy_question_of(questions, 2, 102));
+	spy_question_withdraw(spy_question_of(questions, &threads[2], 102));
 	assert_ptr_equal(ask(SPY_QUESTIONS, 70), &questions[2]);
 }
 
