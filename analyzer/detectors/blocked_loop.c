@@ -165,7 +165,7 @@ static bool is_at(const struct finding *f, const struct process *process,
 }
 
 /* Findings of the same calls that have a cure of their own: what that gives back this one's need not. (Those that may be
- * harmless are part of this one: one_mistake.c.) */
+ * harmless are part of this one: same_cause.c.) */
 static void find_overlaps(struct finding *finding, const struct event_loop *loop,
 			  const struct found *found)
 {
@@ -189,7 +189,6 @@ static void add_finding(const struct trace_set *set, const struct blocked_loops 
 	struct finding *finding = detector_add(&detector_blocked_loop, found);
 	const struct event_loop *loop = &loops->sum;
 	const struct loop_call *call = costliest(&loop->calls);
-	bool in_python = loop->stack && loop->stack->n_python;
 
 	finding->origin.process = loops->process;
 	finding->count = loop->blocked;
@@ -204,12 +203,8 @@ static void add_finding(const struct trace_set *set, const struct blocked_loops 
 					    .stack = call->stack});
 	finding->what = what(found->texts, loops);
 	finding->fix = cure(call);
-	if (in_python ? python_line(loop->stack).code != NULL : loop->address != 0)
-		finding_name_place(finding, found->texts,
-				   &(struct named_place){.words = in_python ? " at " : "",
-							 .address = in_python ? 0 : loop->address,
-							 .ns = loop->at_ns,
-							 .stack = loop->stack});
+	finding_name_wait(finding, found->texts, " at ", "", loop->address, loop->at_ns,
+			  loop->stack);
 	find_overlaps(finding, loop, found);
 }
 

@@ -184,7 +184,6 @@ static void add_finding(const struct idle *idle, const struct in_line *l, struct
 	const struct model *model = idle->accounts->model;
 	struct finding *finding = detector_add(&detector_held_lock, found);
 	const struct idle_part *held = &l->longest->holder->longest, *wait = &l->longest->longest;
-	bool in_python = wait->stack && wait->stack->n_python;
 
 	finding->origin.process = l->worst->process;
 	finding->count = l->waits;
@@ -192,12 +191,8 @@ static void add_finding(const struct idle *idle, const struct in_line *l, struct
 	finding->cost.threads = l->costs;
 	finding->place.function = text_function(model->set, held->fn);
 	finding_look_up(finding, found->texts, held);
-	if (in_python ? python_line(wait->stack).code != NULL : wait->address != 0)
-		finding_name_place(finding, found->texts,
-				   &(struct named_place){.words = in_python ? ", at " : ",",
-							 .address = in_python ? 0 : wait->address,
-							 .ns = wait->at_ns,
-							 .stack = wait->stack});
+	finding_name_wait(finding, found->texts, ", at ", ",", wait->address, wait->at_ns,
+			  wait->stack);
 	finding->lookup.variable = wait->object;
 	finding->lookup.variable_ns = wait->at_ns;
 	finding->what = what(model, found->texts, l);

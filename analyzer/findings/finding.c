@@ -9,7 +9,7 @@
 #include "framework_cures.h"
 #include "idle_price.h"
 #include "of_ranks.h"
-#include "one_mistake.h"
+#include "same_cause.h"
 #include "profiled.h"
 #include "ranks/ranks.h"
 #include "base/lines.h"
@@ -178,6 +178,19 @@ void finding_name_place(struct finding *finding, struct arena *texts,
 		memcpy(all, lookup->named, lookup->n_named * sizeof(*all));
 	all[lookup->n_named++] = *more;
 	lookup->named = all;
+}
+
+void finding_name_wait(struct finding *finding, struct arena *texts, const char *at, const char *in,
+		       uint64_t address, uint64_t ns, const struct stack *stack)
+{
+	bool in_python = stack && stack->n_python;
+
+	if (in_python ? python_line(stack).code != NULL : address != 0)
+		finding_name_place(finding, texts,
+				   &(struct named_place){.words = in_python ? at : in,
+							 .address = in_python ? 0 : address,
+							 .ns = ns,
+							 .stack = stack});
 }
 
 /* Those that detectors added after the last record: where, if they know. */

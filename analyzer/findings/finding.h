@@ -184,6 +184,11 @@ void finding_look_up(struct finding *finding, struct arena *texts, const struct 
 void finding_name_place(struct finding *finding, struct arena *texts,
 			const struct named_place *more);
 
+/* The same of a wait of the process of `finding`, at that address and time, with that stack (NULL: none): behind `at` stands the line of Python, behind `in` the
+ * place in the program. */
+void finding_name_wait(struct finding *finding, struct arena *texts, const char *at, const char *in,
+		       uint64_t address, uint64_t ns, const struct stack *stack);
+
 /* Costs too little to speak of. */
 bool finding_minor(const struct finding *f);
 

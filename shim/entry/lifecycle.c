@@ -209,7 +209,7 @@ static bool take_over_tables(void)
 		return true;
 	if (forked_pid != pid) /* by clone or _Fork */
 		after_fork_in_child();
-	if (!spy_fork_is_settled() || !forget_parent())
+	if (!spy_fork_is_handled() || !forget_parent())
 		return false;
 	last_pid = pid;
 	return true;

@@ -70,13 +70,13 @@ void spy_fork_child(void)
 	spy_fork_after();
 }
 
-bool spy_fork_is_settled(void)
+bool spy_fork_is_handled(void)
 {
 	return !resumed;
 }
 
 /* It has come back to its own calls, of the child's. */
-void spy_fork_settle(void)
+void spy_fork_handle(void)
 {
 	if (!resumed || spy_self != resumed || resumed->reentry_frame)
 		return;

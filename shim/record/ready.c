@@ -140,7 +140,7 @@ struct spy_thread *spy_thread_ready(void)
 
 	if (in_here)
 		return NULL;
-	spy_fork_settle();
+	spy_fork_handle();
 	if (has_no_slot() || spy_own_stack_is_narrow()) {
 		spy_session_count_lost();
 		return NULL;

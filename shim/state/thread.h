@@ -257,10 +257,10 @@ void spy_fork_after(void);
 void spy_fork_child(void);
 
 /* May a forked child begin a session? Not while a record of its parent's is in the making. */
-bool spy_fork_is_settled(void);
+bool spy_fork_is_handled(void);
 
 /* In a child: forgets what was in the making once the thread is back in its own calls. */
-void spy_fork_settle(void);
+void spy_fork_handle(void);
 
 /*
  * ready.c: the slow path of spy_enter: begins the session, gives the thread a slot, moves to a new

@@ -145,7 +145,7 @@ static void test_own_calls(void **state)
 		assert_int_equal(problems(root), 2);
 		finding = first(root);
 		says(finding, "function", "cudaMalloc");
-		says(finding, "what", "one mistake with hidden-sync (cudaFree ");
+		says(finding, "what", "the same cause as hidden-sync (cudaFree ");
 		says(finding, "fix", "Allocate once");
 		json_decref(root);
 	}

@@ -188,10 +188,10 @@ static void test_copy(void **state)
 	finding = find(root, "pageable-copy");
 	assert_non_null(finding);
 	says(finding, "severity", "problem");
-	says(finding, "what", "; one mistake with blocked-loop");
+	says(finding, "what", "; the same cause as blocked-loop");
 	finding = find(root, "blocked-loop");
 	assert_non_null(finding);
-	says(finding, "what", "; one mistake with pageable-copy (cudaMemcpyAsync");
+	says(finding, "what", "; the same cause as pageable-copy (cudaMemcpyAsync");
 	says(finding, "overlaps", "yes");
 	json_decref(root);
 }

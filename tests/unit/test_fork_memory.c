@@ -107,15 +107,15 @@ static void test_fork(void **state)
 			check_session_is_zero();
 			spy_fork_child();
 			check_is_empty(spy_self);
-			CHECK(spy_fork_is_settled());
-			spy_fork_settle();
+			CHECK(spy_fork_is_handled());
+			spy_fork_handle();
 			_exit(0);
 		}
 		spy_fork_after();
 		expect_right(child);
 		assert_ptr_equal(spy_self, thread);
 		assert_int_equal(thread->tid, 77);
-		assert_true(spy_fork_is_settled());
+		assert_true(spy_fork_is_handled());
 	}
 }
 
@@ -176,24 +176,24 @@ static void test_in_the_making(void **state)
 			CHECK(spy_self == thread && thread->tid == 77 && thread->depth == 2);
 			CHECK(thread->reentry_frame == 5 && thread->head == head);
 			CHECK(!spy_thread_limit(thread) && !thread->full_at && !thread->end);
-			CHECK(!spy_fork_is_settled());
+			CHECK(!spy_fork_is_handled());
 			if (!dormant) {
 				*head = 7; /* the record … */
 				spy_thread_publish(thread, now, 24); /* … is completed */
 				CHECK(packet->content_bits);
 			}
-			spy_fork_settle(); /* not yet */
-			CHECK(!spy_fork_is_settled() && thread->tid == 77);
+			spy_fork_handle(); /* not yet */
+			CHECK(!spy_fork_is_handled() && thread->tid == 77);
 			thread->reentry_frame = 0;
-			spy_fork_settle();
-			CHECK(spy_fork_is_settled());
+			spy_fork_handle();
+			CHECK(spy_fork_is_handled());
 			check_is_empty(spy_self);
 			CHECK(!thread->tid && !thread->depth && !thread->head);
-			spy_fork_settle();
+			spy_fork_handle();
 			/* And its own child is none of that. */
 			spy_fork_before();
 			spy_fork_child();
-			CHECK(spy_fork_is_settled());
+			CHECK(spy_fork_is_handled());
 			_exit(0);
 		}
 		spy_fork_after();

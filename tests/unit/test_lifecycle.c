@@ -45,7 +45,7 @@ static char message[1000], parent[2 * SPY_PATH_MAX], note[300];
 static struct spy_clock_pair pair;
 static uint64_t frequency;
 static int too_early; /* how often the clocks are too close */
-static bool no_tables, unsettled, keeps_parents, not_backed[4], deleted[4], cut_short[4];
+static bool no_tables, fork_pending, keeps_parents, not_backed[4], deleted[4], cut_short[4];
 static int folder_error, board_error, metadata_error;
 static uint64_t lost_elsewhere;
 
@@ -146,9 +146,9 @@ int spy_stream_make_room(struct spy_thread *of)
 	return 0;
 }
 
-bool spy_fork_is_settled(void)
+bool spy_fork_is_handled(void)
 {
-	return !unsettled;
+	return !fork_pending;
 }
 
 void spy_message(const char *format, ...)
@@ -312,7 +312,7 @@ static int begin(void **state)
 	pair = (struct spy_clock_pair){1000, 2000, 3000};
 	frequency = SECOND;
 	too_early = folder_error = board_error = metadata_error = 0;
-	no_tables = unsettled = keeps_parents = spy_probing = false;
+	no_tables = fork_pending = keeps_parents = spy_probing = false;
 	lost_elsewhere = spy_lock_timeouts = 0;
 	return 0;
 }
@@ -425,10 +425,10 @@ static void test_begin_fails(void **state)
 static int begin_in_child(void)
 {
 	done[0] = '\0';
-	unsettled = true;
+	fork_pending = true;
 	if (spy_begin_recording() != SPY_SESSION_NONE || session.state != SPY_SESSION_NONE || *done)
 		return 1;
-	unsettled = false;
+	fork_pending = false;
 	keeps_parents = true;
 	if (spy_begin_recording() != SPY_SESSION_NONE || strcmp(done, "forget ") != 0)
 		return 2;

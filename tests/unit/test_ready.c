@@ -16,7 +16,7 @@
 
 uint32_t spy_window_changes = 1;
 static bool narrow, keeps_packets, has_time, look_opens;
-static int n_settled, n_lost, n_thread_lost, n_begun, n_warned;
+static int n_handled, n_lost, n_thread_lost, n_begun, n_warned;
 static int begun_state; /* what beginning a session comes to */
 static bool no_slots, no_packets;
 static size_t name_bytes; /* that a new owner's name takes */
@@ -37,9 +37,9 @@ bool spy_own_stack_is_narrow(void)
 	return narrow;
 }
 
-void spy_fork_settle(void)
+void spy_fork_handle(void)
 {
-	n_settled++;
+	n_handled++;
 }
 
 void spy_session_count_lost(void)
@@ -204,7 +204,7 @@ static int begin(void **state)
 	spy_begin_recording = begin_recording;
 	begun_state = SPY_SESSION_ACTIVE;
 	narrow = keeps_packets = has_time = look_opens = no_slots = no_packets = false;
-	n_settled = n_lost = n_thread_lost = n_begun = n_warned = 0;
+	n_handled = n_lost = n_thread_lost = n_begun = n_warned = 0;
 	name_bytes = 0;
 	nested = &empty;
 	return 0;
@@ -235,7 +235,7 @@ static void test_first_call(void **state)
 		assert_int_equal(n_warned, bounded);
 	}
 	assert_int_equal(n_begun, 1);
-	assert_int_equal(n_settled, 3);
+	assert_int_equal(n_handled, 3);
 }
 
 /* A process that records nothing: nothing is remembered, each call asks. */

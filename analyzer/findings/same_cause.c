@@ -1,5 +1,5 @@
 /*
- * analyzer/findings/one_mistake.c: which findings have one mistake between them. Called by finding.c.
+ * analyzer/findings/same_cause.c: which findings have the same cause. Called by finding.c.
  *
  * A thread that is passed over while others take a lock is one of those that wait for it: its waits are in the cost of the
  * stall, or of the finding of the call that has the lock. What is allocated in each step is freed in each step. (Stalls name the
@@ -10,7 +10,7 @@
 #include "detector.h"
 #include "framework_cures.h"
 #include "site.h"
-#include "one_mistake.h"
+#include "same_cause.h"
 #include "base/lines.h"
 #include "text/text.h"
 
@@ -269,7 +269,7 @@ void findings_name_causes(struct finding *findings, size_t n, struct arena *text
 			continue;
 		take_cure(f, pair);
 		if (!framework_cure(pair) && !framework_cure(f))
-			name(f, pair, "one mistake with", texts);
+			name(f, pair, "the same cause as", texts);
 	}
 	for (size_t i = 0; i < n; i++)
 		if (framework_words(findings[i].fix) && !findings[i].remarks.counted)

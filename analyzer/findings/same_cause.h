@@ -1,9 +1,9 @@
 /*
- * analyzer/findings/one_mistake.h: findings that have one mistake between them name each other, and those whose cost another
+ * analyzer/findings/same_cause.h: findings that have the same cause name each other, and those whose cost another
  * one has as well are notes. Called once, by finding.c, when costs and places are known.
  */
-#ifndef CUDASPY_ONE_MISTAKE_H
-#define CUDASPY_ONE_MISTAKE_H
+#ifndef CUDASPY_SAME_CAUSE_H
+#define CUDASPY_SAME_CAUSE_H
 
 #include "finding.h"
 

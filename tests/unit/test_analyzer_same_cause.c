@@ -1,5 +1,5 @@
 /*
- * tests/unit/test_analyzer_one_mistake.c: which findings are in the cost of another one, or one mistake with it (findings/one_mistake.c), pair
+ * tests/unit/test_analyzer_same_cause.c: which findings are in the cost of another one, or the same cause as it (findings/same_cause.c), pair
  * by pair: and what of a pair has to be the same.
  */
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 #include "findings/detector.h"
-#include "findings/one_mistake.h"
+#include "findings/same_cause.h"
 #include "findings/site.h"
 
 #define MS 1000000ull
@@ -64,12 +64,12 @@ static void are(struct finding x, struct finding y, enum relation relation)
 	findings_name_causes(both, 2, &texts);
 	says(&both[0],
 	     relation == SECOND_HAS ? "these waits are in the cost of"
-	     : relation == PAIR     ? "one mistake with"
+	     : relation == PAIR     ? "the same cause as"
 				    : NULL,
 	     &both[1]);
 	says(&both[1],
 	     relation == FIRST_HAS ? "these waits are in the cost of"
-	     : relation == PAIR    ? "one mistake with"
+	     : relation == PAIR    ? "the same cause as"
 				   : NULL,
 	     &both[0]);
 	assert_int_equal(both[0].remarks.counted, relation == SECOND_HAS);
@@ -234,14 +234,14 @@ static void test_costliest(void **state)
 	(void)state;
 	all[3].cost.cost_share.share = 0.0001;
 	findings_name_causes(all, ARRAY_SIZE(all), &texts);
-	says(&all[0], "one mistake with", &all[2]);
-	says(&all[1], "one mistake with", &all[0]);
-	says(&all[2], "one mistake with", &all[0]);
+	says(&all[0], "the same cause as", &all[2]);
+	says(&all[1], "the same cause as", &all[0]);
+	says(&all[2], "the same cause as", &all[0]);
 	says(&all[3], NULL, NULL);
 	arena_release(&texts);
 }
 
-/* What is in the cost of another one is no mistake of its own. */
+/* What is in the cost of another one is no cause of its own. */
 static void test_in_a_cost(void **state)
 {
 	struct finding all[] = {make("straggler-rank", "cudaFree", 100),
@@ -253,8 +253,8 @@ static void test_in_a_cost(void **state)
 	all[2].place.line = 9;
 	findings_name_causes(all, ARRAY_SIZE(all), &texts);
 	says(&all[1], "these waits are in the cost of", &all[0]);
-	assert_null(strstr(all[1].what, "one mistake"));
-	says(&all[2], "one mistake with", &all[1]);
+	assert_null(strstr(all[1].what, "the same cause"));
+	says(&all[2], "the same cause as", &all[1]);
 	arena_release(&texts);
 }
 
