@@ -994,7 +994,7 @@ static void called_back(struct story *s, const char *function, const char *range
 	conclude_with(s, &m);
 }
 
-/* What JAX runs on the host, and copies for it, is one mistake. The twins: another function of the same file; another range. */
+/* What JAX runs on the host, and copies for it, has one cause. The twins: another function of the same file; another range. */
 static void test_callback(void **state)
 {
 	static const char callback[] = "Thunk:#name=jit(step)/pure_callback,hlo_op=pure_callback.1",
