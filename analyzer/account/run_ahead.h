@@ -15,7 +15,7 @@
 
 struct completed_call;
 
-/* What a launch takes that waits for nothing, at least (measured on H200s: 2.9 us). */
+/* What a launch takes that waits for nothing, at least. */
 #define RUN_AHEAD_LAUNCH_NS 2000
 
 /* So long may calls have waited for their kernels, at most; own_ns, gpu_ns: of their buckets. */
